@@ -1,7 +1,7 @@
 """kafka-pipeline.sh JOB: arguments, session, job, exit code.
 
 Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 130 interrupted, 143
-terminated. That nobody reads stdout, or that it is full, changes nothing: the job is done.
+terminated. A closed or full stdout changes nothing: the job is done.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _RAISED = re.compile(
 )
 _SPARK_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
 _JAVA_CAUSE = re.compile(r"^: (?:[\w$]+\.)+[\w$]+: (.+)$")
-"""What a call into the JVM threw, on the line behind the name of the call."""
+"""What a call into the JVM threw, on the line after the name of the call."""
 _WRAPPERS = frozenset(
     (
         "PythonException",

@@ -1,11 +1,11 @@
 """Ctrl-C and SIGTERM: ends the process at once, with one line and exit code 130 or 143.
 
-Role        Acts: blocks both signals and waits for them in a thread, which ends the process, whatever hinders it.
-Why         A handler in the main thread would do for our own code, but Spark puts its own in that place, which asks the
+Role        Acts: blocks both signals and waits for them in a thread, which always ends the process.
+Why         A handler in the main thread would do for our own code, but Spark replaces it by its own, which asks the
             JVM to cancel what it does and waits for the answer; and py4j prints a traceback of the call that it hits.
-            What a job keeps bears kill -9, so there is nothing to wait for. Left to itself a JVM needs up to six
-            seconds to end, and prints what its threads make of that. So on this machine alone it is killed, and its
-            workers see their input end; on a cluster it sees its own input end, and takes leave of the cluster.
+            A job's files survive kill -9, so there is nothing to wait for. Left alone, a JVM needs up to six
+            seconds to end, and prints errors of its threads. So in local mode it is killed, and its
+            workers see their input end; on a cluster it sees its own input end, and deregisters.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from contextlib import suppress
 from pathlib import Path
 
 SCRATCH = "kafka-pipeline-"
-"""Of a folder for the time of a run; the JVM, which ends after us, may still be about in it when it is deleted."""
+"""Attempts to delete the scratch folder; the JVM, which ends after us, may still use it."""
 LINE = "kafka-pipeline.sh: interrupted; run the same command again to continue."
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LIMIT_S = 5.0
-"""What is not done by then stays undone: a line that nobody reads, files in a folder that cannot be deleted."""
+"""What is not done by then is skipped: a line without a reader, a folder that cannot be deleted."""
 _begun = threading.Event()
 
 
@@ -33,7 +33,7 @@ def end_on_interrupt(scratch: Path) -> None:
     """From now on a signal writes a line to stderr, deletes `scratch` and ends the process, and a JVM of this machine.
 
     For the main thread, before any other is started: they inherit the blocked signals. One that is ignored, as SIGINT
-    for a job in the background of a shell's script, stays so. What is temporary comes into `scratch`.
+    for a job in the background of a shell's script, stays ignored. Temporary files go to `scratch`.
     """
     tempfile.tempdir = str(scratch)
     heard = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
@@ -57,10 +57,10 @@ def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
             for child in _children():
                 with suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
-        # Not before: however slow the machine is, no JVM is left behind.
+        # Only now: even on a slow machine no JVM is left behind.
         last = threading.Timer(LIMIT_S, os._exit, (code,))
         last.daemon = True
-        with suppress(RuntimeError):  # There may be no more threads to be had.
+        with suppress(RuntimeError):  # The system may have no more threads.
             last.start()
         _tell(stderr)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -69,9 +69,9 @@ def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
 
 
 def _take_stderr() -> int | None:
-    """A descriptor of our own; None where there is no stderr. What the threads of PySpark print from now on is lost.
+    """Our own descriptor; None if there is no stderr. Later output of PySpark's threads is lost.
 
-    They see the JVM go, and the server that its workers tell their counters prints a traceback of that.
+    They see the JVM end, and the accumulator server prints a traceback of that.
     """
     with suppress(OSError, ValueError, AttributeError):
         shared = sys.stderr.fileno()
@@ -85,7 +85,7 @@ def _tell(stderr: int | None) -> None:
     """Blocks while the pipe is full. Does nothing if its reader has ended."""
     if stderr is not None:
         with suppress(OSError):
-            # A progress line may stand on the terminal without its end; the main thread may be in the stream.
+            # A progress line may be on the terminal without its line end; the main thread may be in the stream.
             start = "\n" if os.isatty(stderr) else ""
             os.write(stderr, f"{start}{LINE}\n".encode())
 

@@ -1,6 +1,6 @@
-"""--package: kafka_zk and what it needs in workers, as an archive that Spark unpacks beside each of them.
+"""--package: kafka_zk and what workers need of it, as an archive that Spark unpacks beside each of them.
 
-Role        Acts: reads what is installed here, writes one .tar.gz. A wheel or a zip on the path would not do: compiled
+Role        Acts: reads what is installed here, writes a .tar.gz. Wheels or zips on the path would not work, as compiled
             modules cannot be imported from it.
 Contents    The package kafka_zk with its compiled modules, the helper modules that mypyc puts beside it, and the
             installed files of the libraries that workers need. Spark, pyarrow and pandas are the workers' own.
@@ -56,7 +56,7 @@ def _own_files(root: Path) -> Iterator[tuple[str, Path]]:
     for file in sorted(root.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts and file.suffix not in (".pyx", ".pxd", ".c", ".pyi"):
             yield f"{root.name}/{file.relative_to(root)}", file
-    # mypyc leaves one module of shared code for all that it compiled, at the top level.
+    # mypyc leaves one module of shared code for everything it compiled, at the top level.
     for file in sorted(root.parent.glob("*__mypyc*.so")):
         yield file.name, file
 

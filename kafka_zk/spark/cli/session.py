@@ -28,35 +28,35 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # What a failed task costs is its retry; a job that cannot go on must say so soon.
+    # A failed task only costs its retry; a job that cannot continue must fail soon.
     TRIES: "4",
     JVM_OPTIONS: f"-Dlog4j.configurationFile={LOGGING.as_uri()}",
 }
 DEFAULT_MASTER = "local[*,{tries}]"
-"""All processors; a failed task is tried again, which Spark does not do in local mode unless it is told to."""
+"""All processors; a failed task is retried, which Spark does not do in local mode by default."""
 ONE_TRY = frozenset(("ingest", "restore", "mirror"))
-"""Jobs that find out on the driver what was sent: a failed task ends the job, and the same command continues."""
+"""For jobs that find out on the driver what was sent: a failed task ends the job, and the same command continues."""
 ONCE = {TRIES: "1", "spark.stage.maxConsecutiveAttempts": "1", "spark.stage.ignoreDecommissionFetchFailure": "false"}
 """A stage that starts again after lost shuffle files counts its tasks' attempts from 0 again, beside running ones."""
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def jvm_option(text: str) -> str:
-    """One option among those that Spark parts at blanks: quoted, as its launcher reads it."""
+    """One option of those that Spark splits at blanks: quoted, as its launcher reads it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
     """Blocks for the seconds that a JVM needs. `scratch` takes a package made for the workers, and on this machine
-    alone what the JVM keeps for the time of its life."""
+    alone the JVM's temporary files."""
     given = job_conf(job, settings.mapping("conf"))
     master = settings.text("master")
     if _is_local(master):
         given = {JVM_OPTIONS: f"{DEFAULTS[JVM_OPTIONS]} {jvm_option(f'-Djava.io.tmpdir={scratch}')}"} | given
     package = _package(settings, master, scratch)
     if package is not None:
-        # What plans a read runs beside the driver with the workers' Python, which has no kafka_zk of its own.
+        # The planner of a read runs beside the driver with the workers' Python, which has no kafka_zk of its own.
         paths = (str(Path(kafka_zk.__file__).resolve().parent.parent), os.environ.get("PYTHONPATH"))
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     return make_session(f"kafka_zk {job}", master, given, package=package)

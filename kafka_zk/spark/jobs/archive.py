@@ -1,9 +1,9 @@
 """archive: topics to files, partitioned by topic and date; each record exactly once.
 
 Guarantee   Exactly once, provable by (topic, partition, offset). Spark notes the offsets of a batch in the checkpoint
-            before it reads them, so a batch that is done again has the same records; its files count only when the
+            before it reads them, so a repeated batch has the same records; its files count only when the
             batch is in the sink's log (`_spark_metadata`), which takes one atomic rename.
-            Readers that do not know that log are served too: what killed tasks left behind is deleted at the start of
+            Other readers work too: leftovers of killed tasks are deleted at the start of
             the next run and at the end of each, so a finished archive holds each record in one file only.
             A directory belongs to one checkpoint (sink_owner.py), and of topics of one name to the first: a topic that
             was deleted and recreated is refused.
@@ -53,7 +53,7 @@ def _run_alone(session: SparkSession, settings: Settings, store: FileStore, chec
     claim_files(session, store, checkpoint)
     swept = sweep(store)
     note_topics(store, settings)
-    # An archive's records are told apart by topic, partition and offset: two topics of one name cannot both be in it.
+    # An archive's records are identified by topic, partition and offset: two topics of one name cannot both be in it.
     records = read_stream(session, settings, failOnNewTopic="true")
     writer = with_date(records).writeStream.format(settings.text("format"))
     writer = writer.partitionBy("topic", "date").outputMode("append").queryName("archive")
@@ -91,9 +91,9 @@ def claim_files(session: SparkSession, store: FileStore, checkpoint: str) -> Non
 
 
 def sweep(store: FileStore) -> int:
-    """Delete files that no batch has committed; how many. Only for a directory that no query writes to now."""
+    """Delete files that no batch has committed; returns how many. Only for a directory that no query writes to now."""
     if not store.exists(FOLDER):
-        return 0  # A table of another kind, with a log of its own; or nothing was ever begun.
+        return 0  # A table of another kind, with a log of its own; or nothing was ever written.
     names = store.names(FOLDER)
     committed = committed_paths({name: store.read(f"{FOLDER}/{name}") or "" for name in names})
     orphans = left_over(store.data_files(), committed)

@@ -1,7 +1,7 @@
 """The partition counts of an archive's topics, since files do not show empty partitions.
 
-Role        Notes them beside the files, as `_topics.json`, which Spark's readers pass over.
-Invariants  A count never goes down, a topic is never forgotten: the archive still holds what it took of it.
+Role        Notes them beside the files, as `_topics.json`, which Spark's readers skip.
+Invariants  A count never goes down, a topic is never forgotten: the archive still holds its records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = "_topics.json"
 
 
 def note_topics(store: FileStore, settings: Settings) -> None:
-    """Blocks. What the cluster says now of the topics that are archived; those that are not there it passes over."""
+    """Blocks. Note the cluster's current counts of the archived topics; missing topics are skipped."""
     properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
     wanted = settings.texts("topics")
     if not wanted:

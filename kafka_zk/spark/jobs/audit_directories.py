@@ -76,7 +76,7 @@ def _row(finding: Finding, task: PartitionTask | None) -> Row:
 
 
 def digests_of(task: PartitionTask) -> Iterator[DigestRow]:
-    """In a worker: every batch that can be read, then the replica. What cannot be read is the doctor's to tell."""
+    """In a worker: every batch that can be read, then the replica. The doctor reports what cannot be read."""
     replica = str(task.directory.parent)
     compacted = (task.checkpointed.first_dirty_offset or 0) > 0
     files = list_partition(task.directory)

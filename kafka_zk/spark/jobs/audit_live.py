@@ -3,7 +3,7 @@
 Role        Lists on the driver, fetches in workers; clients are made there.
 Rule        A consumer may fetch from a follower (Fetch from version 11 on, KIP-392), up to its high watermark.
             Batches come as they lie on the disk, so their CRCs are checked and compared without decoding a record.
-            What was committed when the audit began every replica must have; a follower hears of it some time later, so
+            Every replica must have what was committed when the audit began; a follower learns of it later, so
             each is given time to get there.
 """
 
@@ -50,12 +50,12 @@ FETCH_BYTES = 8 * 1024 * 1024
 FIRST_FOR_FOLLOWERS = 11
 FETCH_WAIT_MS = 500
 PATIENCE_S = 15.0
-"""How long a replica may stand still below what was committed before it is told as one that lags behind."""
+"""How long a replica may make no progress below the committed offset before it counts as lagging."""
 
 
 class Replica(NamedTuple):
     """One replica to fetch, of a partition that is `compacted` or not; all below `committed` was committed before,
-    -1 where no leader told."""
+    -1 if no leader answered."""
 
     topic_partition: TopicPartition
     topic_id: UUID
@@ -66,7 +66,7 @@ class Replica(NamedTuple):
 
 @dataclass(slots=True)
 class Extent:
-    """How far a replica was seen to go: from `start` to before `end`."""
+    """The extent of a replica as seen: from `start` to before `end`."""
 
     start: int = 0
     end: int = 0

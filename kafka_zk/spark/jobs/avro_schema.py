@@ -2,7 +2,7 @@
 
 Role        Pure: plain data in, SQL type texts out.
 Framing     plain: the value is the record's bytes. confluent: a zero byte, four bytes of the writer's schema id (big
-            endian), then the record's bytes. The schema is given; no registry is asked, the id is not looked at.
+            endian), then the record's bytes. The schema is given; no registry is used, the id is ignored.
 Source      Avro 1.11 specification; Spark's own mapping (SchemaConverters) for the types.
 """
 
@@ -89,7 +89,7 @@ def _logical(schema: Mapping[str, object]) -> str | None:
 def as_mapped(schema: Any) -> Any:
     """The schema to decode with, whose values are of `sql_type`.
 
-    It lacks the logical types that have no type there (time-millis, for example): a decoder that knows more of them
+    It lacks the logical types that have no type there (time-millis, for example): a decoder that supports more of them
     would return other values than the plain ones.
     """
     if isinstance(schema, list):

@@ -1,6 +1,6 @@
 """Translates a consumer group's committed offsets from a mirror's source to its target.
 
-Guarantee   No record is passed over, and a group that is further in the target already is never taken back there.
+Guarantee   No record is skipped, and a group that is further ahead in the target is never moved back.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TABLE = f"{SPANS}, target_topic STRING"
-"""What a mirror keeps: to which topic these spans lead stands beside them, as `rename` may change between two runs."""
+"""A mirror's columns: with the target topic of these spans, as `rename` may change between two runs."""
 Table = Mapping[TopicPartition, Sequence[Span]]
 
 
 def carry_group(
     source: Mapping[str, str], target: Mapping[str, str], rename: Mapping[str, str], group: str, table: Table
 ) -> int:
-    """Blocks. Translate and commit one group's offsets; in how many partitions. Raises JobError."""
+    """Blocks. Translate and commit one group's offsets; returns in how many partitions. Raises JobError."""
     topics = {each.topic: rename.get(each.topic, each.topic) for each in table}
     counts = partition_counts(target, topics.values())
     committed = {
@@ -35,7 +35,7 @@ def carry_group(
         if each.topic in topics and each.partition < counts.get(topics[each.topic], 0)
     }
     places = {each: TopicPartition(topics[each.topic], each.partition) for each in committed}
-    # Of these nothing was ever copied: what will be comes behind the end.
+    # Nothing was ever copied of these: what will be goes after the end.
     ends = end_offsets(target, [places[each] for each in committed if each not in table])
     reached = committed_offsets(target, group)
     forward: Offsets = {}
@@ -58,7 +58,7 @@ def read_table(session: SparkSession, offsets_path: str, rename: Mapping[str, st
 
 
 def spans_to(rows: Iterable[Sequence[Any]], rename: Mapping[str, str]) -> dict[TopicPartition, list[Span]]:
-    """Of ordered rows those that tell of the topic that `rename` names; rows of earlier versions tell of any."""
+    """The ordered rows of the topic that `rename` names; rows of earlier versions fit any."""
     found: dict[TopicPartition, list[Span]] = defaultdict(list)
     for topic, index, source_offset, target_offset, count, to, *_ in rows:
         if to is None or to == rename.get(topic, topic):

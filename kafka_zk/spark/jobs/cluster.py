@@ -1,6 +1,6 @@
 """Cluster operations of the jobs, on the driver: partitions, offsets, topic creation, commits.
 
-Role        Acts: each function opens a client of its own and closes it. Blocks.
+Role        Acts: each function opens and closes its own client. Blocks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def topic_names(properties: Mapping[str, str]) -> list[str]:
 def partition_counts(
     properties: Mapping[str, str], topics: Iterable[str], *, known: Collection[str] = ()
 ) -> dict[str, int]:
-    """Of the topics that are there; for those of `known` it waits a while, as a broker that just started may not have
+    """Counts of existing topics; waits a while for those of `known`, as a broker that just started may not have
     heard of them."""
     return {name: len(topic.partitions) for name, topic in _described(properties, topics, known).items()}
 
@@ -70,7 +70,7 @@ def _described(
                 if is_last or there.issuperset(known):
                     return admin.describe_topics([name for name in wanted if name in there])
             except BrokerError as error:
-                # No leader known yet, or a topic that one broker has heard of and another has not.
+                # No leader known yet, or a topic known to only some brokers.
                 if is_last or not is_retriable(error.code):
                     raise
             time.sleep(RETRY_S)

@@ -2,8 +2,8 @@
 
 Role        Pure.
 Rule        What is to be sent is noted before it is sent: a producer id, and the source offsets whose records get its
-            sequences 0, 1, 2 ... The target's batches tell how far that came. What is sent next is what the source has
-            and no note saw arrive; where that is what the note had left, its sequences go on, else a new note replaces
+            sequences 0, 1, 2 ... The target's batches show how far that got. Next, send what the source has
+            and no note saw arrive; if that is the rest of the note, its sequences continue, else a new note replaces
             it, with the next epoch of the producer, so that the target takes nothing more of the old one.
 """
 
@@ -22,7 +22,7 @@ from kafka_zk.spark.jobs.source_runs import Runs, joined, part, size, without
 
 MAX_EPOCH = 2**15 - 1
 MAX_RECORDS = 2**31 - 1
-"""What sequences of one note can count."""
+"""The most records that sequences of one note can number."""
 
 
 class Span(NamedTuple):
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Sending:
     """One partition's part of a note. `start`: the target's end when it was noted; `sent`: what is sent from there on,
-    in order; `arrived`: what came before, and `spans`: where that stands, as far as it is known. `to`: the topic that
+    in order; `arrived`: what came before, and `spans`: where that is, as far as known. `to`: the topic that
     it is sent to, which earlier versions did not note."""
 
     start: int
@@ -81,16 +81,16 @@ def decode_note(text: str) -> Note:
 
 
 def noted_of(notes: Iterable[Note], rename: Mapping[str, str]) -> Note:
-    """Of a batch's notes, in order: the last of each partition for the topic that it is copied to by now.
+    """The last note of each partition, from a batch's notes in order, for the topic it is now copied to.
 
-    What went to a topic of another name is another copy, which continues where it was when `rename` names it again.
+    Records sent to a topic of another name are another copy, which continues where it was when `rename` names it again.
     """
     partitions: dict[TopicPartition, Sending] = {}
     ids: dict[str, str] = {}
     for note in notes:
         for each, sending in note.partitions.items():
             name = rename.get(each.topic, each.topic)
-            # Of a cluster with topic ids an earlier version told by them where it went.
+            # On a cluster with topic ids, an earlier version identified the target by them.
             is_here = sending.to == name if sending.to else name in note.topic_ids or not note.topic_ids
             if is_here:
                 partitions[each] = sending
@@ -141,9 +141,9 @@ def spans_of(sending: Sending, found: Arrivals) -> list[Span]:
 def next_sending(
     before: Sending, found: Arrivals, wanted: Runs, end: int, new: ProducerIdentity, to: str | None = None
 ) -> Sending:
-    """How a partition continues: `before` itself where what it has left is still what is to be sent.
+    """How a partition continues: `before` itself if its rest is still what is to be sent.
 
-    `end` is where the target ends, `new` a producer nobody has used yet.
+    `end` is where the target ends, `new` an unused producer.
     """
     arrived = joined(before.arrived, _in_order(part(before.sent, 0, found.count)))
     left = without(wanted, arrived)
@@ -155,7 +155,7 @@ def next_sending(
 
 
 def first_sending(wanted: Runs, end: int, identity: ProducerIdentity, to: str | None = None) -> Sending:
-    """Of a partition that nothing was noted of."""
+    """The first part of a partition without notes."""
     return Sending(end, identity, _countable(wanted), to=to)
 
 
@@ -172,7 +172,7 @@ def _countable(runs: Runs) -> Runs:
 def translate(committed: int, table: Sequence[Span]) -> int | None:
     """The target offset at which a group that would read `committed` next continues; None without any span.
 
-    In a hole or behind the last record it is the end of what lies before: never a record is passed over. Below the
+    In a hole or behind the last record it is the end of the records before: no record is ever skipped. Below the
     first record it is the first. `table` is in order.
     """
     if not table:

@@ -2,7 +2,7 @@
 
 Role        Builds plans; the Avro decoder runs in workers.
 Invariants  A null value (a tombstone) stays null. A value that cannot be decoded, or only in part, fails the job with a
-            sentence, or is null when the job says bad-values = null; it is never passed over in silence. With null,
+            sentence, or is null when the job says bad-values = null; it is never dropped silently. With null,
             JSON that does not fit the schema in some fields keeps the others.
 """
 
@@ -84,7 +84,7 @@ def _json(records: DataFrame, schema: str, *, strict: bool) -> DataFrame:
 
 
 def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[bytes | None, str, int, int], Any]:
-    """What a worker calls for each value and its place. It holds the schema as plain data only."""
+    """The function that a worker calls for each value and its place. It holds the schema as plain data only."""
 
     def decode(value: bytes | None, topic: str, partition: int, offset: int) -> Any:
         if value is None:

@@ -2,7 +2,7 @@
 
 Role        Acts, on the driver, before the query starts.
 Why         A checkpoint that continues at another destination leaves out what came before. A topic that is read by the
-            query that writes it never ends. (Files have more to say: see sink_owner.py.)
+            query that writes it never ends. (For files, see also sink_owner.py.)
 """
 
 from __future__ import annotations

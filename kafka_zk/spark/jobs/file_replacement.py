@@ -37,7 +37,7 @@ def replace_local(at: Path, content: bytes) -> None:
 def replace_remote(jvm: Any, gateway: Any, configuration: Any, fs: Any, at: Any, content: bytes) -> None:
     """On any other file system that Hadoop knows. Raises OSError where the new file cannot take its place.
 
-    What has no FileContext is an object store without a rename: there a file appears, whole, when it is closed.
+    Without FileContext it is an object store without rename: there a file appears, complete, when it is closed.
     """
     hadoop = jvm.org.apache.hadoop.fs
     fs.mkdirs(at.getParent())

@@ -1,7 +1,7 @@
 """`_spark_metadata`: which files of a directory a streaming query has committed.
 
-Role        Pure: reads the text of its files; who lists and deletes is archive.py.
-Layout      One file a batch, named by its number; every tenth or so is `N.compact` and holds all before it.
+Role        Pure: reads the text of its files; archive.py lists and deletes.
+Layout      One file per batch, named by its number; every tenth or so is `N.compact` and holds all before it.
             First line: the version, v1. Then one JSON object a file, with "path" and "action" (add or delete).
 Why         A task that is killed leaves a finished or half finished file that no batch names. Spark's own readers go by
             this log and never see it; other programs list the directory, and would read its records a second time.
@@ -21,7 +21,7 @@ PART = "part-"
 
 
 class UnknownSinkLogError(Exception):
-    """The log has another version than the one that is known here."""
+    """The log has another version than the one supported here."""
 
 
 def files_to_read(names: Iterable[str]) -> list[str]:
@@ -54,7 +54,7 @@ def committed_paths(contents: Mapping[str, str]) -> set[str]:
 def left_over(files: Iterable[str], committed: Iterable[str]) -> list[str]:
     """Which files a broken-off task wrote: named as Spark names them, and by no batch.
 
-    By name alone, which is Spark's and unique: a directory may have been moved, and what others keep in it stays.
+    By name alone, which is Spark's and unique: a directory may have been moved, and other programs' files in it stay.
     """
     known = {_name(path) for path in committed}
     return [file for file in files if is_part(file) and _name(file) not in known]

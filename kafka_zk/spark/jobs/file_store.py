@@ -1,7 +1,7 @@
 """Small files and listings on whatever Spark can write to: a local folder, HDFS, an object store.
 
 Role        Acts, on the driver, through Hadoop's FileSystem.
-Invariants  A text is there whole, the old one or the new one: see file_replacement.py.
+Invariants  A text is always complete, the old one or the new one: see file_replacement.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 HIDDEN = ("_", ".")
-"""With these begin the names that Spark's readers pass over."""
+"""Spark's readers skip names that begin with these."""
 _SPECIAL = re.compile(r"[\\*?\[\]{}]")
 
 
@@ -95,7 +95,7 @@ class FileStore:
         return {name: self.read(name) or "" for name in self.names() if not name.startswith(".")}
 
     def write(self, name: str, text: str) -> None:
-        """The old text is there until the new one is. Raises OSError where that cannot take its place."""
+        """The old text stays until the new one replaces it. Raises OSError if that fails."""
         at = self._fs.makeQualified(self._at(name))
         if self._fs.getUri().getScheme() == "file":
             replace_local(Path(at.toUri().getPath()), text.encode())
@@ -126,9 +126,9 @@ class FileStore:
                 yield path, int(found.getLen())
 
     def _name_of(self, path: Any) -> str:
-        """Of a qualified path."""
+        """The name of a qualified path."""
         return str(path.toUri().getPath() if self._is_default else path.toString())
 
     def delete(self, path: str) -> None:
-        """A file by its whole path, or a name below the root."""
+        """Delete a file by its whole path, or by a name below the root."""
         self._fs.delete(self._path(self._root, path), False)

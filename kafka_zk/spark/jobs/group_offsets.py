@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def committer(settings: Settings) -> CommitOffsets | None:
-    """What commits for the group of the settings; None without one."""
+    """The committer for the group in the settings; None without one."""
     group = settings.text("group")
     if not group:
         return None

@@ -2,11 +2,11 @@
 
 Guarantee   Each row once, also when the job is killed and run again. Files go in batches. Before a batch is sent, its
             files and the topic's end offsets are noted in the checkpoint; after it, that it is done. A batch that was
-            begun and not done was cut off: the records that it left in the topic are read back (from the noted offsets
-            on, told by a header that names run, batch and file) and taken away from the rows to send, as often as each
+            begun but not done was cut off: the records that it left in the topic are read back (from the noted offsets
+            on, identified by a header with run, batch and file) and subtracted from the rows to send, as often as each
             is there. That holds when the writers of the killed run have ended; Spark ends them with its driver.
-            Before that, what lies above the high watermark is waited for: it may be of the killed run.
-            A task that failed is not tried again within a run, nor its stage: it would send again what it had sent.
+            Before that, it waits until records above the high watermark are decided: they may be of the killed run.
+            A task that failed is not retried within a run, nor its stage: it would send records twice.
 Order       A file's rows are sent by one task, in their order, also what is left of a broken-off batch.
 Records     key: the named columns as text; value: a column, or all columns as JSON. Header `kafka_zk.ingest`.
 """
@@ -87,7 +87,7 @@ def _run_alone(session: SparkSession, settings: Settings, state: FileStore) -> O
             if not rows.isEmpty():
                 refuse_missing(properties, topic, ranges)
         count = _send(rows, settings)
-        # Records are sent to a name, which another topic may have by now.
+        # Records are sent to a name, which may now belong to another topic.
         _check_topic(state, properties, topic)
         state.write(f"{batch.number}{DONE}", str(count))
         progress.note(batch.number, count, 0.0)
@@ -130,7 +130,7 @@ def _check_topic(state: FileStore, properties: dict[str, str], topic: str) -> No
 
 
 def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> tuple[dict[int, int], dict[int, int]]:
-    """Blocks. Where the records of a broken-off batch may stand: from where the topic ended before it to what is there
+    """Blocks. Where the records of an interrupted batch may be: from the topic's end before it to its end
     now, when all of that is decided. A partition that is new since then may hold some from its beginning."""
     assert batch.ends is not None
     count = partition_counts(properties, [topic], known=[topic]).get(topic)
@@ -175,7 +175,7 @@ def _rows(
     """The records of a batch: key, value, and the mark of their file. `mark` is the batch's."""
     from pyspark.sql import functions as F
 
-    # One whose path is not named any more is still the batch's.
+    # A file whose path is no longer given still belongs to the batch.
     known = [sizes[file] if file in sizes else max(_sizes(session, file), default=0) for file in batch.files]
     for name, value in whole_file_conf(known, session.sparkContext.defaultParallelism).items():
         session.conf.set(name, value)
@@ -201,7 +201,7 @@ def _sent(session: SparkSession, settings: Settings, ranges: tuple[dict[int, int
     starts, ends = (
         json.dumps({topic: {str(index): offset for index, offset in sorted(each.items())}}) for each in ranges
     )
-    # A reader of committed records would not see those behind somebody's open transaction.
+    # A reader of committed records would not see those after another producer's open transaction.
     kafka = settings.mapping("kafka") | {"isolation.level": "read_uncommitted"}
     bootstrap = settings.text("bootstrap-server")
     records = read_topics(session, bootstrap, kafka, [topic], startingOffsets=starts, endingOffsets=ends)
@@ -210,7 +210,7 @@ def _sent(session: SparkSession, settings: Settings, ranges: tuple[dict[int, int
 
 
 def _send(rows: DataFrame, settings: Settings) -> int:
-    """Blocks until all is acknowledged; how many rows there were."""
+    """Blocks until all is acknowledged; returns the number of rows."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 

@@ -2,7 +2,7 @@
 
 Role        Pure.
 Checkpoint  `N.batch`: the files of batch N, the topic's end offsets before it, and whether the marks of its records
-            tell files apart, as those of earlier versions do not. `N.done`: how many rows it had.
+            distinguish files, which earlier versions did not. `N.done`: how many rows it had.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def decode_batch(number: int, text: str) -> PlannedBatch:
 
 
 def plan(noted: Mapping[str, str], there: Iterable[str], files_per_batch: int) -> list[PlannedBatch]:
-    """Batches to send, in order: what was begun and not done, then files that no batch has, by name."""
+    """Batches to send, in order: unfinished ones, then files without a batch, by name."""
     begun = sorted(
         (decode_batch(int(name.removesuffix(BATCH)), text) for name, text in noted.items() if name.endswith(BATCH)),
         key=lambda batch: batch.number,

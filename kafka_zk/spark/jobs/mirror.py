@@ -1,7 +1,7 @@
 """mirror: topics from one cluster to another, keeping partitions and order, with an offset translation table.
 
 Guarantee   Each record once (see copy_plan.py). A batch's offsets are fixed by the query's checkpoint; which of them
-            are sent is noted before the first is, so that what the source loses meanwhile changes nothing.
+            are sent is noted before the first is, so that deletions in the source meanwhile change nothing.
 Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition, source_offset, target_offset,
             record_count, target_topic. With `groups` their committed offsets are translated by it at the end of each
             run; a group that has members in the target is refused by the target's coordinator. The folder belongs to
@@ -62,7 +62,7 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
     make = MakeTopics(settings.mapping("topic-config")) if settings.flag("create-topics") else None
 
     def copy(records: DataFrame, batch_id: int) -> None:
-        # Looked at twice, fetched once.
+        # Used twice, fetched once.
         batch = records.persist()
         try:
             copy_held(batch, batch_id)
@@ -76,17 +76,17 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
         counts = partition_counts(source, topics, known=topics)
         check_source(state, source, set(counts))
         needed = {rename.get(topic, topic): count for topic, count in counts.items()}
-        # What a pattern means is known by now.
+        # By now the topics of a pattern are known.
         refuse_own_source(read, source, target, *needed)
         ensure_topics(target, needed, make)
         check_target(state, target, set(needed))
         rows = copy_batch(
             batch, state=state, name=f"batch-{batch_id}", target=target, rename=rename, partitions=partitions
         )
-        # What was recreated while it was read has the old one's offsets, which mean other records in the table.
+        # A topic recreated while it was read has the old one's offsets, which mean other records in the table.
         check_source(state, source, set(counts))
         table = batch.sparkSession.createDataFrame([(*row, rename.get(row[0], row[0])) for row in rows], TABLE)
-        # One folder a batch: a batch that is done again takes the place of its first try.
+        # One folder per batch: a repeated batch replaces its first attempt.
         table.coalesce(1).write.mode("overwrite").parquet(f"{offsets_path}/batch={batch_id}")
 
     writer = read_stream(session, settings).writeStream.queryName("mirror").option("checkpointLocation", checkpoint)

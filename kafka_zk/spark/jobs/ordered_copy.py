@@ -2,8 +2,8 @@
 
 Role        Plans on the driver; `OrderedWriter` runs in workers, one task a partition or more.
 Invariants  Before the first record is sent, a note says which source offsets get which sequences of a producer, and
-            where the target ended. Driver and tasks ask the target what arrived before they send, and wait until what
-            is not replicated yet is decided. Others may write to the topic. Notes are never written over.
+            where the target ended. Driver and tasks check what arrived before they send, and wait until what
+            is not replicated yet is decided. Others may write to the topic. Notes are never overwritten.
             Objects sent to workers hold only settings and numbers.
 """
 
@@ -68,7 +68,7 @@ def copy_batch(
     rename: Mapping[str, str],
     partitions: list[TopicPartition],
 ) -> list[Row]:
-    """Blocks until it is done. The rows of the translation table; `name` is the batch's, the same when done again."""
+    """Blocks until done. Returns the rows of the translation table; `name` is the batch's, the same on a repeat."""
     if state.read(f"{name}.base") is not None:
         raise JobError(
             f"{name} of this checkpoint was begun by an earlier version and cannot be resumed; "
@@ -89,7 +89,7 @@ def copy_batch(
     rows = [(row[0], row[1], row[2], row[3], row[4]) for row in sent]
     _check_all_sent(places, rows)
     if sent:
-        # Records are sent to a name: of one that another topic has by now they are not all in one place.
+        # Records are sent by name: if another topic has it by now, they are not all in one place.
         check_topic_ids(note.topic_ids, topic_ids(target, {place.topic for place in places.values()}), "the target")
         _check_none_came_late(target, renamed_partitions(places, rename), places)
     for each, place in places.items():
@@ -108,8 +108,8 @@ def read_notes(state: FileStore, name: str) -> tuple[int, list[Note]]:
 def planned(
     wanted: Mapping[TopicPartition, Runs], noted: Note, *, target: Mapping[str, str], rename: Mapping[str, str]
 ) -> tuple[dict[TopicPartition, Place], dict[str, str]]:
-    """Blocks. What is to be sent to each partition, after the target was asked what is there, and the ids of the
-    topics that were asked. Raises JobError."""
+    """Blocks. Returns what to send to each partition, after a check of the target, and the ids of the
+    topics checked. Raises JobError."""
     renamed = renamed_partitions(sorted({*wanted, *noted.partitions}), rename)
     topics = {each.topic for each in renamed.values()}
     before = topic_ids(target, topics)
@@ -123,7 +123,7 @@ def planned(
                 places[each] = _place(writer, to, noted.partitions.get(each), wanted.get(each, ()), end, identity)
         except (BrokerError, KafkaException) as error:
             raise JobError(f"could not check how much of this copy is in the target: {error}") from error
-    # Partitions are asked by name: what one topic had says nothing about another that has its name by now.
+    # Partitions are read by name: results of one topic say nothing about another that now has its name.
     ids = topic_ids(target, topics)
     check_topic_ids(before, ids, "the target")
     return places, before | ids
@@ -150,7 +150,7 @@ def _place(
 
 
 def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
-    """Blocks. The part of a note between two offsets of the target. Raises JobError where that cannot be told."""
+    """Blocks. Finds the part of a note between two offsets of the target. Raises JobError if that is unknown."""
     found = _left_of(writer, to, sending, start, end)
     if found.missing is not None and found.count < size(sending.sent):
         first, after = found.missing
@@ -162,7 +162,7 @@ def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start
 
 
 def _left_of(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
-    """Blocks. As `arrived`, as far as batches are left. Raises JobError where retention took all that would tell."""
+    """Blocks. As `arrived`, as far as batches are left. Raises JobError if retention deleted all evidence."""
     if not sending.sent:
         return Arrivals(0, ())
     try:
@@ -197,14 +197,14 @@ class OrderedWriter:
 
 
 class _PartitionCopy:
-    """One partition's records on their way. Blocks, when made and in `take`."""
+    """Copies one partition's records. The constructor and `take` block."""
 
     def __init__(self, writer: SequencedWriter, source: TopicPartition, place: Place) -> None:
         self._writer = writer
         self._source = source
         self._sending = place.sending
         self._to = TopicPartition(place.topic, source.partition)
-        # Another try of this task may have sent some since the driver looked.
+        # Another attempt of this task may have sent some since the driver's check.
         self._behind = end = writer.decided_end(self._to)
         since = arrived(writer, self._to, place.sending, place.looked_to, end)
         self._sequence = max(place.found.count, since.count)
@@ -256,7 +256,7 @@ def _check_all_sent(places: Mapping[TopicPartition, Place], rows: list[Row]) -> 
 def _check_none_came_late(
     target: Mapping[str, str], renamed: Mapping[TopicPartition, TopicPartition], places: Mapping[TopicPartition, Place]
 ) -> None:
-    """Blocks. Raise JobError where a note replaced another and records of the earlier one came behind its place."""
+    """Blocks. Raise JobError if records of a replaced note arrived after the start of its replacement."""
     with SequencedWriter(target) as writer:
         for each, place in places.items():
             if place.sending.identity.epoch:

@@ -39,7 +39,7 @@ class Replica(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Where replicas differ, inclusive; `kind` is replica-behind, replica-shorter (nobody knows what is committed),
+    """Where replicas differ, inclusive; `kind` is replica-behind, replica-shorter (what is committed is unknown),
     replicas-differ, batch-missing or leader-epochs-differ."""
 
     kind: str
@@ -49,7 +49,7 @@ class Difference(NamedTuple):
 
 
 def compare(replicas: Mapping[str, Replica]) -> list[Difference]:
-    """Replicas that lack an end first, then in the order of the offsets. One that stands alone differs from nobody."""
+    """Replicas that lack an end first, then in the order of the offsets. A single replica has no differences."""
     if len(replicas) < 2:
         return []
     by_offset: dict[int, dict[str, BatchDigest]] = defaultdict(dict)

@@ -1,8 +1,8 @@
 """Sends rows of files to a topic in file order, also when some were sent before.
 
 Role        Builds plans.
-Rule        A task reads whole files, one after the other, and sends them with a producer of its own: what arrived of a
-            file is told by its mark, and of equal rows of a file the first ones are those that arrived.
+Rule        A task reads whole files, one after the other, and sends them with its own producer: what arrived of a
+            file is identified by its mark, and of equal rows of a file the first ones are those that arrived.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MARK = "mark"
 DEFAULT_SPLIT_BYTES = 128 << 20
-"""Of Spark's: what it reads in one task, if that is not less than a processor's share."""
+"""Spark's setting: how much it reads in one task, if that is not less than a processor's share."""
 
 
 def whole_file_conf(sizes: Collection[int], tasks: int) -> dict[str, str]:

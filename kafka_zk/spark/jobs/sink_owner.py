@@ -1,9 +1,9 @@
 """Which query's checkpoint a directory of files belongs to.
 
 Role        Acts, on the driver, before a query starts.
-Why         Spark's file sink passes over a batch whose number its log has already. Numbers are the checkpoint's: with
+Why         Spark's file sink skips a batch whose number is in its log. Numbers are the checkpoint's: with
             another one, or with an older copy of it, batches are read and noted as done, and their records are dropped
-            without a word. The other way about, a checkpoint that continues at another directory leaves out what came
+            silently. Conversely, a checkpoint that continues at another directory leaves out what came
             before.
 Layout      `_query.json` beside the files holds the id that the checkpoint's `metadata` has. A new checkpoint gets its
             id here, as Spark takes the one that it finds: so it is noted before a first file is.
@@ -29,7 +29,7 @@ NONE = -1
 
 
 def claim(files: FileStore, checkpoint: FileStore) -> None:
-    """Blocks. Note that the query of this checkpoint writes these files. Raises JobError where it may not."""
+    """Blocks. Note that the query of this checkpoint writes these files. Raises JobError if it may not."""
     written = last_batch(files.names(FOLDER))
     begun, done = last_batch(checkpoint.names(OFFSETS)), last_batch(checkpoint.names(COMMITS))
     query_id, noted = _id_in(checkpoint, METADATA), _id_in(files, NOTE)

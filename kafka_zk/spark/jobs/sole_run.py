@@ -1,11 +1,11 @@
 """Locks a checkpoint or an output directory, so that one run at a time uses it.
 
-Role        Acts, on the driver, before a job looks at what is there.
+Role        Acts, on the driver, before a job reads the folder.
 Why         Each of two runs would find what the other has noted and not sent yet, and send it, too.
-Rule        A lock of the operating system on a file in the folder: it ends with the process that has it, however that
-            ends, so that nobody meets the lock of a dead run. The file stays; who deleted it could free a second one.
+Rule        A lock of the operating system on a file in the folder: it ends with its process, however that
+            ends, so a dead run leaves no lock. The file stays: deleting it could allow a second run.
             Only what is a path of this machine can be locked, a shared one if its file system carries such locks. Where
-            nothing can be locked nobody is refused.
+            nothing can be locked, no run is refused.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pathlib import Path
 from kafka_zk.spark.jobs.outcome import JobError
 
 LOCK = "_run.lock"
-"""Readers of files pass over names with an underscore."""
+"""File readers skip names with an underscore."""
 WITHOUT_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
-"""What file systems say that carry no locks: some are mounted so."""
+"""Errors of file systems without locks: some are mounted that way."""
 
 
 @contextmanager
 def sole_run(*folders: Path | None) -> Iterator[None]:
-    """Hold the folders, which are made where they are not there; None is one that cannot be locked.
+    """Lock the folders, creating missing ones; None is one that cannot be locked.
 
     Raises JobError where another run holds one of them, or one cannot be written.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WATCH_S = 1
 TRIES = 5
 NOT_STARTED = "Python worker failed to connect back"
-"""Spark gives a Python process that plans a stream ten seconds to start, whatever else the machine has to do."""
+"""Spark gives a Python process that plans a stream ten seconds to start, however busy the machine is."""
 CommitOffsets = Callable[[Mapping[str, Mapping[str, int]]], None]
 
 
@@ -35,9 +35,9 @@ def triggered(writer: DataStreamWriter, settings: Settings) -> DataStreamWriter:
 
 
 def run_to_end(start: Callable[[], StreamingQuery], what: str, commit: CommitOffsets | None = None) -> Progress:
-    """Until the query that `start` starts ends; what it did. Raises what the query failed with.
+    """Run the query that `start` starts to its end; returns its progress. Raises its error.
 
-    A query whose Python process did not start in Spark's time is started again; it continues from its checkpoint.
+    A query whose Python process did not start in Spark's time is restarted; it continues from its checkpoint.
     """
     progress = Progress(what)
     try:

@@ -4,7 +4,7 @@ Guarantee   to-path, to-table: exactly once, like archive, each belonging to one
             batch that was cut off, or whose end was not noted, is written again; its records are the same, their keys
             too, so readers that keep the last value of a key do not notice.
 View        The query reads the view `records`: key (text), value (decoded), topic, partition, offset, timestamp,
-            timestampType, headers, and event_time when it is told what that is. A single topic whose name is a good
+            timestampType, headers, and event_time if it is configured. A single topic whose name is a good
             name in SQL is a view by that name, too.
 """
 

@@ -1,6 +1,6 @@
 """pipeline.toml: one table per job, one for Spark, one per cluster.
 
-Role        Plain: reads the file; what it says is judged by the declaration.
+Role        Plain: reads the file; the declaration checks its content.
 Invariants  The command line wins over the file; of a mapping it wins key by key. The file may hold tables of other
             jobs, and nothing else that the declarations do not know.
 """
@@ -81,7 +81,7 @@ def merged(job: JobDeclaration, file: Mapping[str, object], options: Mapping[str
             assert isinstance(below, dict) and isinstance(above, dict)
             result[name] = below | above
     for group in job.needs_one_of:
-        # An option takes the place of its alternative in the file.
+        # An option replaces its alternative in the file.
         if any(name in options for name in group):
             for name in group:
                 if name not in options:

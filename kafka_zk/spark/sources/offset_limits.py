@@ -46,7 +46,7 @@ class OffsetLimit:
     """What a time behind the last record means; else it is an error."""
 
     def look_ups(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """What is to be asked for: LATEST, EARLIEST or a time. Specific offsets are not asked for.
+        """What to look up: LATEST, EARLIEST or a time. Specific offsets need no look-up.
 
         Raises SourceOptionError where the option names other partitions than there are.
         """

@@ -34,7 +34,7 @@ class StreamOffsets:
         return {**nested, IDS: ids} if ids else nested
 
     def replaced(self, now: Mapping[str, str]) -> list[str]:
-        """Topics of which both know an id, and not the same."""
+        """Topics with different ids in both."""
         return sorted(topic for topic, known in self.topic_ids.items() if now.get(topic, known) != known)
 
     def without(self, topics: list[str]) -> StreamOffsets:

@@ -218,7 +218,7 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="a batch of files that went to two topics of one name is not done",
         file="kafka_zk/spark/jobs/ingest.py",
         old="        count = _send(rows, settings)\n"
-        "        # Records are sent to a name, which another topic may have by now.\n"
+        "        # Records are sent to a name, which may now belong to another topic.\n"
         "        _check_topic(state, properties, topic)\n",
         new="        count = _send(rows, settings)\n",
         tests="tests/unit/spark/test_ingest_ranges.py -k two_topics",

@@ -1,6 +1,6 @@
 """Planner: looks up, on the driver, the partitions and the ends of their logs.
 
-Role        Acts. What is planned with the answers is decided in offset_limits.py and ranges.py.
+Role        Acts. offset_limits.py and ranges.py decide what to plan from the answers.
 Invariants  Ends are looked up with the query's isolation level: what is planned can be read.
             Offsets that are not in a log are an error, or with failOnDataLoss=false a warning and left out.
 """
@@ -39,13 +39,13 @@ class NotThere(SourceError):
     """A subscription names something the broker does not know: it does not exist, or the broker has just started."""
 
     def __init__(self, message: str, topics: Collection[str] = (), partitions: Collection[TopicPartition] = ()) -> None:
-        """Without topics and partitions: brokers do not agree yet about what there is."""
+        """Without topics and partitions: brokers do not agree yet."""
         super().__init__(message)
         self._topics = topics
         self._partitions = partitions
 
     def may_come(self, seen: Collection[TopicPartition]) -> bool:
-        """Whether some of what is missing is among what was `seen` before, or about to be agreed about."""
+        """Whether something missing was `seen` before, or brokers do not agree yet."""
         is_named = bool(self._topics or self._partitions)
         return not is_named or any(each.topic in self._topics or each in self._partitions for each in seen)
 
@@ -57,7 +57,7 @@ class Planner:
         self._settings = settings
         self._admin: AdminClient | None = None
         self._gone: set[TopicPartition] = set()
-        """What was waited for in vain: a look that names it again does not wait again."""
+        """What did not appear in time: it is not waited for again."""
 
     def __enter__(self) -> Planner:
         return self
@@ -73,7 +73,7 @@ class Planner:
     # --- partitions --------------------------------------------------------------------------------------------------
 
     def _partitions(self) -> tuple[list[TopicPartition], dict[str, str]]:
-        """Blocks. What the subscription means now, and the ids of those topics that have one. Raises SourceError."""
+        """Blocks. Resolve the subscription into partitions and known topic ids. Raises SourceError."""
         wanted = self._settings.subscription
         try:
             topics = self._topics()
@@ -95,8 +95,8 @@ class Planner:
         return sorted(each for each in there if wanted.has(each)), ids
 
     def partitions_since(self, since: StreamOffsets) -> tuple[list[TopicPartition], dict[str, str]]:
-        """Blocks. As `_partitions`. A broker that has just started, or is slow, has not heard of all yet: those where
-        the query was are asked for as long as a request may take before they count as gone. Raises SourceError."""
+        """Blocks. Like `_partitions`. A broker that has just started, or is slow, may not know all: waits for those where
+        the query was, for as long as a request may take, before they count as deleted. Raises SourceError."""
         deadline_s = self._deadline_s()
         while True:
             is_last = time.monotonic() >= deadline_s
@@ -119,7 +119,7 @@ class Planner:
         return time.monotonic() + timeout_ms / 1000
 
     def _described(self, topics: Sequence[str]) -> Mapping[str, TopicDescription]:
-        """Blocks. A broker that has just started knows no leaders yet: ask it for as long as a request may take."""
+        """Blocks. Retry for as long as a request may take: a broker that has just started knows no leaders yet."""
         deadline_s = self._deadline_s()
         while True:
             try:
@@ -143,10 +143,10 @@ class Planner:
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def ends(self, since: StreamOffsets = NOWHERE) -> StreamOffsets:
-        """Blocks. Where the logs end that the subscription means now, and of which topics they are; `since` is where
+        """Blocks. Returns the log ends of the current subscription, with topic ids; `since` is where
         the query was. Raises SourceError.
 
-        A leader tells where its log ends, not of which topic: so the topics are looked at before and after.
+        A leader returns its log end without a topic id: so the topics are checked before and after.
         """
         partitions, ids = self.partitions_since(since)
         while True:
@@ -157,15 +157,15 @@ class Planner:
                 return StreamOffsets(latest, ids)
 
     def latest(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """Blocks. Where the logs end for this query's isolation level. Raises SourceError."""
+        """Blocks. Returns the log ends for this query's isolation level. Raises SourceError."""
         return self._listed(dict.fromkeys(partitions, LATEST))
 
     def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """Blocks. Where the logs start. Raises SourceError."""
+        """Blocks. Returns the log starts. Raises SourceError."""
         return self._listed(dict.fromkeys(partitions, EARLIEST))
 
     def resolved(self, limit: OffsetLimit, partitions: Collection[TopicPartition], latest: Offsets) -> Offsets:
-        """Blocks. A limit's offset for each partition. Raises SourceOptionError, SourceError."""
+        """Blocks. Returns a limit's offset for each partition. Raises SourceOptionError, SourceError."""
         look_ups = limit.look_ups(partitions)
         found = {each: latest[each] for each, number in look_ups.items() if number == LATEST}
         found |= self._listed({each: number for each, number in look_ups.items() if number != LATEST})
@@ -195,7 +195,7 @@ class Planner:
     # --- plans -------------------------------------------------------------------------------------------------------
 
     def batch_plan(self) -> tuple[list[OffsetRange], Mapping[str, str]]:
-        """Blocks. The pieces of a batch query, and the ids of topics. Raises SourceError, SourceOptionError,
+        """Blocks. Returns the pieces of a batch query, and the ids of topics. Raises SourceError, SourceOptionError,
         DataLossError."""
         found = self.ends()
         latest = dict(found.offsets)

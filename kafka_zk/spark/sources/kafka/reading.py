@@ -50,7 +50,7 @@ def input_partitions(pieces: list[OffsetRange], topic_ids: Mapping[str, str]) ->
 
 
 def read_piece(settings: ReadSettings, piece: KafkaInputPartition) -> Iterator[pa.RecordBatch]:
-    """Blocks, a step at a time. Raises DataLossError, SourceError."""
+    """Blocks in each step. Raises DataLossError, SourceError."""
     columns = ColumnBuilder(with_headers=settings.include_headers)
     maker = BatchMaker(piece.topic, piece.partition, include_headers=settings.include_headers)
     with RangeReader(settings.client) as reader:
@@ -70,7 +70,7 @@ def read_piece(settings: ReadSettings, piece: KafkaInputPartition) -> Iterator[p
 
 
 def _batches(reader: RangeReader, settings: ReadSettings, piece: KafkaInputPartition) -> Iterator[Batch]:
-    """The batches of the range; with failOnDataLoss=false without what is gone."""
+    """The batches of the range; with failOnDataLoss=false without deleted records."""
     partition, position = TopicPartition(piece.topic, piece.partition), piece.start_offset
     topic_id = uuid_from_base64(piece.topic_id) if piece.topic_id else NULL_UUID
     while True:

@@ -32,7 +32,7 @@ _OF_STREAMS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 class ReadSettings:
     """`client` are a consumer's properties. Times in milliseconds.
 
-    `fail_on_new_topic`: a topic that was deleted and recreated ends a stream that else would go on at its start.
+    `fail_on_new_topic`: a topic that was deleted and recreated ends a stream, which else would continue at its start.
     """
 
     client: Mapping[str, str]

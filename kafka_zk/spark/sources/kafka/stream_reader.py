@@ -1,6 +1,6 @@
 """A streaming read of topics: offsets from micro-batch to micro-batch.
 
-Role        Acts, on the driver but for `read`. Spark keeps the offsets; nothing is remembered that a restart needs.
+Role        Acts, on the driver but for `read`. Spark keeps the offsets; no state is kept that a restart needs.
 Invariants  A batch planned once is planned the same again: its bounds are Spark's.
 Source      Spark 4.2 KafkaMicroBatchStream.
 """
@@ -36,7 +36,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner = Planner(settings)
         self._target: StreamOffsets | None = None
         self._seen = NOWHERE
-        """What `latestOffset` found last."""
+        """The last result of `latestOffset`."""
         self._last_trigger_s = time.monotonic()
 
     def __getstate__(self) -> ReadSettings:
@@ -80,7 +80,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             self._target = self._planner.ends()
         except NotThere:
-            # A broker that has just started may lack what the query has read. It is looked up when that is known.
+            # A broker that has just started may lack what the query has read. It is looked up once that is known.
             self._target = NOWHERE
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -125,19 +125,19 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is None:
             return self._planner.ends(since)
         if not self._target.offsets.keys() >= since.offsets.keys():
-            # It was looked up when nobody knew yet where the query was.
+            # It was looked up before the query's position was known.
             self._target = self._planner.ends(since)
         return self._target
 
     def _still_there(self, starts: StreamOffsets, ends: StreamOffsets) -> Offsets:
-        """Of where a query was what still means the same. Raises DataLossError for a topic that was recreated."""
+        """The query's offsets that are still valid. Raises DataLossError for a topic that was recreated."""
         replaced = starts.replaced(ends.topic_ids)
         for topic in replaced:
             self._planner.made_anew(topic)
         return dict(starts.without(replaced).offsets)
 
     def _with_new_partitions(self, starts: Offsets, ends: Offsets) -> Offsets:
-        """Partitions that came after the query began are read from where their logs start."""
+        """Partitions added after the query began are read from their log start."""
         new = [each for each in ends if each not in starts]
         return {**starts, **self._planner.earliest(new)}
 

@@ -39,9 +39,9 @@ class WriteSettings:
     client: Mapping[str, str]
     topic: str | None
     columns: tuple[str, ...]
-    """Those of the known columns that there are."""
+    """The known columns that exist."""
     fail_on_task_retry: bool = False
-    """A task that is tried again fails, instead of writing again what its first try wrote."""
+    """A retried task fails instead of writing the same records again."""
 
 
 def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteSettings:

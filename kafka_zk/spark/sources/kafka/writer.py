@@ -1,7 +1,7 @@
 """Writing DataFrames to topics, in batch and streaming queries.
 
-Role        Acts in workers: each task has a producer of its own and ends when every record has its outcome.
-Guarantee   At least once: a task that is tried again, and a micro-batch that is run again, write their records again.
+Role        Acts in workers: each task has its own producer and ends when every record has its outcome.
+Guarantee   At least once: a retried task, and a repeated micro-batch, write their records again.
 Source      Spark 4.2 KafkaRowWriter, KafkaDataWriter.
 """
 
@@ -71,7 +71,7 @@ def refuse_second_try(context: TaskContext | None) -> None:
 
 
 class _Task:
-    """The records of one task on their way."""
+    """Sends the records of one task."""
 
     def __init__(self, settings: WriteSettings, producer: KafkaProducer) -> None:
         self._settings = settings

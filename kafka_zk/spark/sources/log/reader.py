@@ -1,4 +1,4 @@
-"""A batch read of segment files: one task a segment, those outside of the wanted range left out.
+"""A batch read of segment files: one task per segment, those outside of the wanted range left out.
 
 Role        Plans on the driver, reads in workers; both must see the directories.
 """
@@ -151,7 +151,7 @@ class LogReader(DataSourceReader):
 
 
 def read_segment(piece: SegmentInputPartition, *, include_headers: bool) -> Iterator[pa.RecordBatch]:
-    """Blocks, a step at a time. Raises SourceError."""
+    """Blocks in each step. Raises SourceError."""
     columns = ColumnBuilder(with_headers=include_headers)
     maker = BatchMaker(piece.topic, piece.partition, include_headers=include_headers)
     aborted = None if piece.aborted is None else AbortedTransactions(piece.aborted)

@@ -1,8 +1,8 @@
 """One partition's segments: their ends, and the position of an offset.
 
-Role        Plain: opens files for reading only, so a copy on a read-only disk will do.
-Invariants  What lies behind the first batch that is not whole and right is never read. An index only tells where to
-            begin looking, and the batch there must bear it out; one that is missing or wrong costs time, not records.
+Role        Plain: opens files for reading only, so a copy on a read-only disk works.
+Invariants  Data after the first incomplete or wrong batch is never read. An index only tells where to
+            start looking, and the batch there must confirm it; a missing or wrong one costs time, not records.
 Source      LogSegment.translateOffset, UnifiedLog recovery.
 """
 
@@ -48,7 +48,7 @@ class Log:
 
 
 def open_log(place: LogPlace) -> Log:
-    """Blocks. Looks through what no clean stop vouches for. Raises SourceError."""
+    """Blocks. Scans what no clean stop guarantees. Raises SourceError."""
     try:
         files = list_partition(place.directory)
         swaps = files.of_kind(names.LOG, names.SWAP)
@@ -112,7 +112,7 @@ def _end_of(path: Path, base_offset: int, size_bytes: int) -> _End:
 
 
 def batches_from(segment: Segment, offset: int) -> Iterator[Walked]:
-    """Blocks, a step at a time. The batches from the one that holds `offset` on. Raises SourceError."""
+    """Blocks in each step. The batches from the one that holds `offset` on. Raises SourceError."""
     with _read(segment) as descriptor:
         for each in _walked(descriptor, segment, _first_position(descriptor, segment, offset)):
             if each.header.last_offset >= offset:
@@ -120,7 +120,7 @@ def batches_from(segment: Segment, offset: int) -> Iterator[Walked]:
 
 
 def batch_at(segment: Segment, position: int) -> Walked:
-    """Blocks. The batch at that byte. Raises SourceError."""
+    """Blocks. Returns the batch at that byte. Raises SourceError."""
     with _read(segment) as descriptor:
         for each in _walked(descriptor, segment, position):
             return each
@@ -128,7 +128,7 @@ def batch_at(segment: Segment, position: int) -> Walked:
 
 
 def headers_of(segment: Segment) -> Iterator[tuple[int, BatchHeader]]:
-    """Blocks, a step at a time. Position and header of each batch; checksums are not looked at. Raises SourceError."""
+    """Blocks in each step. Position and header of each batch; checksums are not checked. Raises SourceError."""
     with _read(segment) as descriptor:
         position = 0
         while position < segment.size_bytes:

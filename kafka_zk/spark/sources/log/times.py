@@ -18,7 +18,7 @@ from kafka_zk.spark.sources.log.segments import Log, Segment, batches_from, open
 
 
 def offset_for_time(log: Log, timestamp: int) -> int | None:
-    """Blocks. The offset of the first record from `timestamp` (ms) on; None when there is none. Raises SourceError."""
+    """Blocks. Returns the offset of the first record from `timestamp` (ms) on; None if none. Raises SourceError."""
     for segment in log.segments:
         if _is_before(segment, timestamp):
             continue

@@ -47,7 +47,7 @@ def aborted_transactions(log: Log, start: int, end: int) -> list[Aborted]:
 
 
 def _aborts(segment: Segment, position: int) -> bool:
-    """Blocks. Whether the control batch there ends its transaction so that nobody may see it."""
+    """Blocks. Whether the control batch there aborts its transaction."""
     batch = batch_at(segment, position).batch()
     try:
         marker = None if batch is None else marker_of(batch)
@@ -59,7 +59,7 @@ def _aborts(segment: Segment, position: int) -> bool:
 
 
 def last_stable_offset(log: Log) -> int:
-    """Blocks. Where the first transaction begins that did not end in this log; its end if there is none."""
+    """Blocks. Returns the start of the first transaction that did not end in this log; else the log's end."""
     position, open_since = _newest_snapshot(log)
     for segment in log.segments:
         if segment.end_offset <= position:
