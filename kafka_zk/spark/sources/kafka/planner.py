@@ -95,7 +95,7 @@ class Planner:
         return sorted(each for each in there if wanted.has(each)), ids
 
     def partitions_since(self, since: StreamOffsets) -> tuple[list[TopicPartition], dict[str, str]]:
-        """Blocks. Like `_partitions`. A broker that has just started, or is slow, may not know all: waits for those where
+        """Blocks. Like `_partitions`. A broker that has just started, or is slow, may lack some: waits for those where
         the query was, for as long as a request may take, before they count as deleted. Raises SourceError."""
         deadline_s = self._deadline_s()
         while True:
