@@ -1,6 +1,6 @@
 """How long to wait before the next attempt.
 
-Role        Pure: randomness is a parameter.
+Role        Pure but for its default of `chance`, a parameter.
 Source      org.apache.kafka.common.utils.ExponentialBackoff; KIP-580.
 """
 
