@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 import gevent
 
@@ -52,6 +53,7 @@ class FakeBroker:
     hosted: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     metadata: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     live_brokers: list[int] = field(default_factory=list)
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
     failed_dirs: set[TopicPartition] = field(default_factory=set)
     requests: list[Any] = field(default_factory=list)
 
@@ -71,12 +73,19 @@ class FakeBroker:
     def _lead_or_follow(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         topics = []
         for topic in request.topic_states:
+            self._set_aside_others(topic.topic_name, topic.topic_id)
             errors = []
             for state in topic.partition_states:
                 code = self._adopt(TopicPartition(topic.topic_name, state.partition_index), state)
                 errors.append(LeaderAndIsrPartitionError(partition_index=state.partition_index, error_code=code))
             topics.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors))
         return LeaderAndIsrResponse(topics=topics)
+
+    def _set_aside_others(self, topic: str, topic_id: UUID) -> None:
+        """As a broker does with replicas of an earlier topic of the name, which a move or a deletion left behind."""
+        if self.topic_ids.get(topic, topic_id) != topic_id:
+            self.hosted = {each: leader for each, leader in self.hosted.items() if each.topic != topic}
+        self.topic_ids[topic] = topic_id
 
     def _adopt(self, partition: TopicPartition, state: Any) -> int:
         if partition in self.failed_dirs:
