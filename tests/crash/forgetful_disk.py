@@ -128,6 +128,8 @@ class ForgetfulDisk(Disk):
         self.fails_for_good = False
         self.is_off = False
         self.has_failed = False
+        self.has_ever_failed = False
+        """In this process, before it was last armed, too: what runs in the background may tell of it late."""
         self.has_past = False
         """Whether something of an earlier process is not synced yet."""
         self._by_inode: dict[int, FileNode | DirNode] = {}
@@ -278,7 +280,7 @@ class ForgetfulDisk(Disk):
             raise PowerCut
         self.calls += 1
         if self.calls == self.fail_at or (self.has_failed and self.fails_for_good):
-            self.has_failed = True
+            self.has_failed = self.has_ever_failed = True
             raise OSError(self.error, os.strerror(self.error), str(what))
 
     def _end(self, counted: object = True) -> None:

@@ -101,7 +101,7 @@ class Life:
         except PowerCut:
             self._say(f"power cut: {fate.value}")
         except KafkaStorageError as error:
-            assert self.disk.has_failed, error
+            assert self.disk.has_ever_failed, error
             fate = chance.choice([fate, Fate.KEPT])
             self._say(f"disk failed: {error}; {fate.value}")
         else:

@@ -34,6 +34,7 @@ from kafka_zk.log.segments.splitting import OverflowedSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.record.batch import computed_crc
 
 log = logging.getLogger("kafka.log.LogLoader")
 
@@ -288,16 +289,19 @@ class LogLoader:
         """Whether a segment that was never synced begins where the one before it does not end.
 
         A power cut may keep a file and lose the one before it. Nobody would ever fill such a hole: a replica fetches
-        from its end on. Cleaned logs have gaps, and when no recovery point is known nothing says what was synced.
+        from its end on. When no recovery point is known nothing says what was synced. A compacted log has gaps above
+        its recovery point, too, where it was copied from a cleaned one: there a segment goes only if nothing is in it.
         Where `following` is out of reach of the index before it, it had to begin: segments were split there.
         """
         end_offset = self.producers.state.map_end_offset
         if following.base_offset <= end_offset:
             return following.base_offset < end_offset
-        if not self.knows_recovery_point or self.config.compact:
+        if not self.knows_recovery_point:
             return False
         if following.base_offset <= self.recovery_point:
             return False  # Looked at because of a split: what lay between was cleaned away, when the log was compacted.
+        if self.config.compact:
+            return not _begins_with_a_batch(following)
         reached = following.base_offset
         with suppress(CorruptMessage):  # Told when its turn comes.
             reached = next((header.last_offset for _, header in following.file.headers(0)), reached)
@@ -415,3 +419,12 @@ class LogLoader:
     @property
     def _prefix(self) -> str:
         return f"[LogLoader partition={self.topic_partition}, dir={self.directory.parent}]"
+
+
+def _begins_with_a_batch(segment: LogSegment) -> bool:
+    """Whether a whole and sound batch is at its start. Raises OSError."""
+    try:
+        first = next(segment.file.batches(), None)
+        return first is not None and computed_crc(first.buffer, first.position, first.header) == first.header.crc
+    except CorruptMessage:
+        return False

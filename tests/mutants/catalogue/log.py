@@ -460,4 +460,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/log/test_appends_that_fail_half_way.py -k made_again",
     ),
+    Mutant(
+        breaks="a power cut: of a compacted log an empty segment behind lost records goes",
+        file="kafka_zk/log/loading/loader.py",
+        old="            return not _begins_with_a_batch(following)\n",
+        new="            return False\n",
+        tests="tests/unit/log/test_power_cuts.py -k before_an_empty_segment",
+    ),
+    Mutant(
+        breaks="a gap before a batch of a compacted log is no loss",
+        file="kafka_zk/log/loading/loader.py",
+        old="            return not _begins_with_a_batch(following)\n",
+        new="            return True\n",
+        tests="tests/unit/log/test_power_cuts.py -k a_gap_before_a_batch",
+    ),
 )

@@ -20,6 +20,7 @@ from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
+from kafka_zk.record.walking import assign_offsets
 from tests.crash.forgetful_disk import Fate, ForgetfulDisk, PowerCut
 from tests.crash.forgetful_helper import ForgetfulHelper
 from tests.crash.inline_pools import InlinePools
@@ -372,3 +373,33 @@ def _placed(offset: int) -> bytes:
     batch = produced(str(offset), timestamp=T0 + offset)
     batch[:8], batch[12:16] = offset.to_bytes(8), bytes(4)
     return bytes(batch)
+
+
+@pytest.mark.parametrize("content", [b"", bytes(100), b"torn"])
+def test_what_a_power_cut_took_of_a_compacted_log_is_no_gap_before_an_empty_segment(
+    tmp_path: Path, content: bytes
+) -> None:
+    """The records before it were not synced. A replica that kept the segment would fetch behind them."""
+    config = topic_config(cleanup_policy="compact")
+    place = Place(tmp_path)
+    log = place.open(config)
+    for number in range(3):
+        log.append_as_leader(produced(str(number), keys=[b"k"]), leader_epoch=0)
+    place.crash(log)
+    (place.partition / names.offset_file_name(5, names.LOG)).write_bytes(content)
+    log = place.open(config)
+    assert (log.log_end_offset, log.active.base_offset) == (3, 0)
+
+
+def test_a_gap_before_a_batch_of_a_compacted_log_is_no_loss(tmp_path: Path) -> None:
+    """A follower copies it from a cleaned log; recovery points may know of it only later."""
+    config = topic_config(cleanup_policy="compact", segment_bytes=150)
+    place = Place(tmp_path)
+    log = place.open(config)
+    for offset in (0, 80):
+        batch = bytearray(produced("x" * 60, keys=[b"k"]))
+        assign_offsets(batch, offset, 0)
+        log.append_as_follower(batch)
+    place.crash(log)
+    log = place.open(config)
+    assert (log.log_end_offset, log.active.base_offset) == (81, 80)
