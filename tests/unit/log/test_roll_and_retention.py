@@ -11,7 +11,6 @@ import pytest
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.segments import mending
-from kafka_zk.log.segments import segment as segment_module
 from kafka_zk.log.segments.index_walk import Walk, walk_on
 from kafka_zk.log.segments.retention import Limits, Reason, deletable
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
@@ -169,7 +168,6 @@ def test_where_the_active_segment_is_damaged_the_others_go(tmp_path: Path) -> No
 def test_a_damaged_segment_that_is_cut_off_while_it_is_walked_takes_no_directory_offline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segment_module, "SHORT_WALK_BYTES", 0)
     reached, may_go_on = threading.Event(), threading.Event()
 
     def gated(file: SegmentFile, *arguments: Any) -> Walk:
@@ -180,9 +178,9 @@ def test_a_damaged_segment_that_is_cut_off_while_it_is_walked_takes_no_directory
 
     monkeypatch.setattr(mending, "walk_on", gated)
     place = Place(tmp_path)
-    log = place.open(topic_config(segment_bytes=1000, retention_ms=100_000, index_interval_bytes=4096))
+    log = place.open(topic_config(segment_bytes=200_000, retention_ms=100_000, index_interval_bytes=4096))
     for number in range(26):
-        log.append_as_leader(produced("x" * 50, timestamp=T0 - number), leader_epoch=0)
+        log.append_as_leader(produced("x" * 20_000, timestamp=T0 - number), leader_epoch=0)
     log = damaged_in(log, list(log.segments)[1], place)
     damaged = list(log.segments)[1]
     retaining = gevent.spawn(delete_old_segments, log, T0 + 50_000_000)
