@@ -8,8 +8,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the new name of a copy is on the disk for good before the log gives its name away",
         file="kafka_zk/log/future_logs.py",
-        old="        directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)\n",
-        new="",
+        old="            directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)\n",
+        new="            pass\n",
         tests="tests/unit/replication/test_log_dir_moves.py -k for_good",
     ),
     Mutant(
