@@ -53,7 +53,7 @@ def _choose(log: UnifiedLog, reason: Reason, now_ms: int, damaged: dict[LogSegme
     """The segments that are to go, the oldest of the log; there is another one behind them then."""
     chosen, limits = _due(log, reason, now_ms, damaged)
     if log.active in chosen and log.active in damaged:
-        # It can be completed no more, and so not be followed by another one.
+        # It cannot be completed, so no segment can follow it.
         chosen.pop()
     if chosen:
         log_lines.info(
@@ -110,7 +110,7 @@ class _Facts:
             return segment.largest_timestamp
         except CorruptMessage:
             if segment.has_gone():
-                # While this waited; what is left of the log is looked at once more.
+                # Removed while this waited: the look within the turn judges what is left.
                 return segment.max_timestamp
             self._damaged[segment] = int(os.stat(segment.file.path).st_mtime * 1000)
             return self._damaged[segment]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from functools import partial
 from pathlib import Path
 
 from kafka_zk.clock import Clock
@@ -54,8 +55,10 @@ class RetiredLogs:
     def remove_later(self, path: Path, directory: LogDirectory) -> None:
         """Have a directory that is marked deleted removed after the delay."""
 
-        def remove() -> None:
-            delete_tree(path, directory)
-            log.info("Deleted log for partition in %s.", path)
-
-        delete_later(directory, self.delay_ms, remove, f"Error while deleting {path} in dir {directory.path}.")
+        delete_later(
+            directory,
+            self.delay_ms,
+            partial(delete_tree, path, directory),
+            f"Error while deleting {path} in dir {directory.path}.",
+            done=partial(log.info, "Deleted log for partition in %s.", path),
+        )

@@ -44,10 +44,16 @@ def unlink_later(paths: list[Path], log_dir: LogDirectory, delay_ms: int) -> Non
     delete_later(log_dir, delay_ms, unlink_all, f"Error while deleting segments in {paths[0].parent}")
 
 
-def delete_later(log_dir: LogDirectory, delay_ms: int, delete: Callable[[], None], failure: str) -> None:
-    """Run `delete` in a thread after the delay, unless the directory is offline by then.
+def delete_later(
+    log_dir: LogDirectory,
+    delay_ms: int,
+    delete: Callable[[], None],
+    failure: str,
+    done: Callable[[], None] = lambda: None,
+) -> None:
+    """Run `delete` in a thread after the delay, unless the directory is offline by then; then `done`, on the loop.
 
-    `failure`: why an OSError takes it offline. After any other error `delete` runs again a minute later.
+    `failure`: why an OSError takes the directory offline. After any other error `delete` runs again a minute later.
     """
 
     def task() -> None:
@@ -59,7 +65,9 @@ def delete_later(log_dir: LogDirectory, delay_ms: int, delete: Callable[[], None
             log_dir.fail(failure, error)
         except Exception:
             caught("kafka-delete-logs")
-            delete_later(log_dir, RETRY_MS, delete, failure)
+            delete_later(log_dir, RETRY_MS, delete, failure, done)
+        else:
+            done()
 
     log_dir.clock.call_at(log_dir.clock.monotonic_ms() + delay_ms, task)
 

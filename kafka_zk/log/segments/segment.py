@@ -404,7 +404,7 @@ class LogSegment:
         """Raises OSError."""
         self.first_timestamp = first_timestamp
         self._whole_from_timestamp = NO_TIMESTAMP
-        # They say what the batches say: where a batch has a damaged offset, another rebuild would change nothing.
+        # They match the batches: where a batch has a damaged offset, another rebuild would change nothing.
         self.indexes.are_unchecked = False
         self._state = _KNOWN.get(self._state, self._state)
         if self._state is COMPLETE:

@@ -405,7 +405,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what a commit callback raises ends no step of a rebalance",
         file="kafka_zk/client/consumer/group/group_member.py",
-        old="        # What a callback of the program raises leaves no step of ours half done.\n"
+        old="        # Outside: an error in a callback of the program leaves no step of ours half done.\n"
         "        self.commits.run_callbacks()\n",
         new="            self.commits.run_callbacks()\n",
         tests="tests/unit/client/consumer/test_interrupted_calls.py -k ends_no_step",

@@ -250,7 +250,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a deletion that failed for want of a thread is done later",
         file="kafka_zk/log/directory/deletion.py",
-        old="            delete_later(log_dir, RETRY_MS, delete, failure)\n",
+        old="            delete_later(log_dir, RETRY_MS, delete, failure, done)\n",
         new="            pass\n",
         tests="tests/unit/log/test_no_threads.py -k done_later",
     ),

@@ -326,3 +326,14 @@ def test_a_truncation_does_not_wait_for_deletions(tmp_path: Path) -> None:
     may_delete.set()
     gevent.joinall(deletions, raise_error=True)
     manager.shutdown()
+
+
+def test_a_deletion_is_reported_on_the_loop_once_its_files_are_gone(tmp_path: Path) -> None:
+    place, calls = Place(tmp_path), []
+
+    def noted(what: str) -> Callable[[], None]:
+        return lambda: calls.append((what, threading.current_thread() is threading.main_thread()))
+
+    delete_later(place.directory, 1000, noted("delete"), "cannot delete", noted("done"))
+    place.clock.advance(1000)
+    assert calls == [("delete", False), ("done", True)]

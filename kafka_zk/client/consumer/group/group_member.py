@@ -84,7 +84,7 @@ class GroupMember:
         """Process the coordinator's responses, and run callbacks."""
         with self._whole():
             self.link.deliver()
-        # What a callback of the program raises leaves no step of ours half done.
+        # Outside: an error in a callback of the program leaves no step of ours half done.
         self.commits.run_callbacks()
 
     @contextmanager
