@@ -337,3 +337,22 @@ def test_a_deletion_is_reported_on_the_loop_once_its_files_are_gone(tmp_path: Pa
     delete_later(place.directory, 1000, noted("delete"), "cannot delete", noted("done"))
     place.clock.advance(1000)
     assert calls == [("delete", False), ("done", True)]
+
+
+def test_a_flush_that_was_to_run_again_opens_nothing_of_a_log_that_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = LogPools()
+    place = Place(tmp_path, pools=pools)
+    log = place.open()
+    log.append_as_leader(produced("kept"), leader_epoch=0)
+    with monkeypatch.context() as patch:
+        refuse_flushes(patch, pools)
+        log.roll()
+        log.flusher.wait()
+    log.close()
+    place.clock.advance(flusher.RETRY_MS)
+    log.flusher.wait()
+    assert not place.directory.is_offline
+    assert not any(segment.is_open for segment in log.segments)
+    assert values(place.open(clean=True, recovery_point=1)) == ["kept"]
