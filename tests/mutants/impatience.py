@@ -35,8 +35,38 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+_runs = False
+"""Whether pytest runs code of the test. Raised in its own code, between two steps, this would be an internal error."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    return (yield from _step())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    return (yield from _step())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    return (yield from _step())
+
+
+def _step() -> Iterator[None]:
+    global _runs
+    _runs = True
+    try:
+        return (yield)
+    finally:
+        _runs = False
+
+
 def _end_the_wait(number: int, frame: FrameType | None) -> None:
     """Raise where the test waits: in the main greenlet, whichever one the signal was met in."""
+    if not _runs:
+        return
     hub = gevent.get_hub()
     if gevent.getcurrent() is hub.parent:
         raise StandsStill
