@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 
 from tests.interop.test_cluster_with_apache import APACHE, OURS, Cluster
 from tests.support.fleet import JAVA, LIBRDKAFKA, Fleet
-from tests.support.librdkafka import PATIENCE_S
+from tests.support.librdkafka import offsets_committed_by
 from tests.support.processes import wait_until
 from tests.support.zookeeper import eventually
 
@@ -62,9 +62,9 @@ def assert_nothing_is_forgotten(cluster: Cluster, fleet: Fleet, group: str, befo
     """What groups without members committed is there, and the living group has not gone back; where it is now."""
     for gone, offset in LONG_GONE.items():
         consumer = cluster.clients[OURS].consumer(group_id=gone)
-        (found,) = consumer.committed([TopicPartition("watched", 0)], PATIENCE_S)
+        found = offsets_committed_by(consumer, [TopicPartition("watched", 0)])
         cluster.clients[OURS].leave(consumer)
-        assert found.offset == offset, gone
+        assert found == [offset], gone
     now = fleet.committed(group)
     assert all(later >= earlier for later, earlier in zip(now, before, strict=True)), (before, now)
     return now

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.apache import classpath_of_clients_4, java
+from tests.support.librdkafka import offsets_committed_by
 from tests.support.processes import ChildProcess, wait_until
 
 PROGRAM = Path(__file__).resolve().parents[1] / "interop" / "java" / "FleetMembers.java"
@@ -176,7 +177,7 @@ class Fleet:
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 3})
         try:
             wanted = [TopicPartition(self.topic, partition) for partition in range(self.partitions)]
-            return [found.offset for found in consumer.committed(wanted, PATIENCE_S)]
+            return offsets_committed_by(consumer, wanted)
         finally:
             consumer.close()
 

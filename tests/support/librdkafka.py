@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.raw_client import RawClient
@@ -133,6 +134,21 @@ class Librdkafka:
             "broker.address.family": "v4",
             **named,
         }
+
+
+def offsets_committed_by(consumer: Consumer, partitions: Sequence[TopicPartition]) -> list[int]:
+    """What the consumer's group has committed, by whichever broker coordinates it; -1001 where there is nothing.
+
+    librdkafka looks for the coordinator again when a broker answers NOT_COORDINATOR, as one does that has just lost the
+    group, but hands the error to the caller, who has to ask again. (Java's consumer asks again by itself.)
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return [found.offset for found in consumer.committed(list(partitions), PATIENCE_S)]
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_COORDINATOR or time.monotonic() > deadline:
+                raise
 
 
 def take(consumer: Consumer, count: int) -> list[Message]:

@@ -19,8 +19,9 @@ def run(folder: Path, conftest: str, test: str) -> subprocess.CompletedProcess[s
     tests.mkdir(parents=True)
     (tests / "conftest.py").write_text(conftest)
     (tests / "test_it.py").write_text(test)
-    options = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "tests.mutants.impatience", "--rootdir", str(folder))
-    command = [sys.executable, "-m", "pytest", *options, "--import-mode=importlib", "tests/unit/test_it.py"]
+    plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "tests.mutants.impatience")
+    options = ("-q", *plugins, "--rootdir", str(folder), "--import-mode=importlib")
+    command = [sys.executable, "-m", "pytest", *options, "tests/unit/test_it.py"]
     environment = {"PYTHONPATH": str(PROJECT), "PATH": ""}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
 
