@@ -81,6 +81,21 @@ def run_program(load: Callable[[], Main]) -> int:
     os._exit(code)
 
 
+def entry_points(load: Callable[[], Main]) -> tuple[Callable[..., int], Callable[[], int]]:
+    """`main(arguments=None)` and `run()` of a command: its work in this thread, and as a program that heeds signals.
+
+    `load` imports the work: what a client needs takes a second, and a signal meanwhile must end the program quietly.
+    """
+
+    def main(arguments: Sequence[str] | None = None) -> int:
+        return run_here(load(), arguments)
+
+    def run() -> int:
+        return run_program(load)
+
+    return main, run
+
+
 def heeded_signals() -> list[signal.Signals]:
     """The signals that end this program; if ignored at the start they stay so, as in Java: nohup, `&` in a script."""
     return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

@@ -6,13 +6,8 @@ Source      org.apache.kafka.tools.consumer.ConsoleConsumer.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
-from kafka_zk.tools.common.program import Main, run_here, run_program
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run_here(_load(), arguments)
+from kafka_zk.tools.common.program import Main, entry_points
 
 
 def _load() -> Main:
@@ -21,9 +16,7 @@ def _load() -> Main:
     return work
 
 
-def run() -> int:
-    """`main` as a program, which a signal shuts down cleanly."""
-    return run_program(_load)
+main, run = entry_points(_load)
 
 
 if __name__ == "__main__":

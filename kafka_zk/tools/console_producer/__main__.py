@@ -7,13 +7,8 @@ Source      kafka.tools.ConsoleProducer, ErrorLoggingCallback.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
-from kafka_zk.tools.common.program import Main, run_here, run_program
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run_here(_load(), arguments)
+from kafka_zk.tools.common.program import Main, entry_points
 
 
 def _load() -> Main:
@@ -22,9 +17,7 @@ def _load() -> Main:
     return work
 
 
-def run() -> int:
-    """`main` as a program, which a signal shuts down cleanly."""
-    return run_program(_load)
+main, run = entry_points(_load)
 
 
 if __name__ == "__main__":
