@@ -236,7 +236,7 @@ class Parts:
             on_log_dir_failure=self._report_log_dir_failure,
         )
         self._replica_manager.startup()
-        self._replica_manager.on_stop(lambda orders: self._topic_configs.stopped(orders, self._topics_with_logs))
+        self._replica_manager.on_stop(lambda stops: self._topic_configs.stopped(stops, self._topics_with_logs))
         self._serves_replicas = True
         self.stops.add("replica manager", self._replica_manager.shutdown)
         unheard = UnheardDeletions(self._zk, self._metadata_cache, self._replica_manager.leadership.forget_deleted)

@@ -17,7 +17,7 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.replication.orders import StopOrder
+from kafka_zk.replication.control_requests import ReplicaStop
 from kafka_zk.zk.entity_configs import entity_configs, stored_config
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import topic_names
@@ -82,9 +82,9 @@ class TopicConfigs:
         for topic_partition in deleted:
             self._forget(topic_partition.topic)
 
-    def stopped(self, orders: Sequence[StopOrder], with_logs: Callable[[], Set[str]]) -> None:
+    def stopped(self, stops: Sequence[ReplicaStop], with_logs: Callable[[], Set[str]]) -> None:
         """After each StopReplica: forget the deleted topics, but not those `with_logs` here. Does not switch."""
-        deleted = {order.topic_partition.topic for order in orders if order.delete}
+        deleted = {stop.topic_partition.topic for stop in stops if stop.delete}
         known = deleted & (self._overrides.keys() | self._being_read.keys())
         if known:
             for topic in known - with_logs():

@@ -1,7 +1,7 @@
 """Applies the controller's LeaderAndIsr, StopReplica and UpdateMetadata requests.
 
 Role        Applies LeaderAndIsr, StopReplica and UpdateMetadata to hosted partitions, fetchers and logs.
-Invariants  One request at a time (`_orders`): each may block on the disk, and none sees another one half applied.
+Invariants  One request at a time (`_one_request`): each may block on the disk, and none sees another one half applied.
             A request of a former controller is refused; one with an older leader epoch is refused for that
             partition only.
             An error with one partition becomes that partition's code; other partitions and listeners continue.
@@ -37,9 +37,9 @@ from kafka_zk.protocol.errors import (
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.replication.control_requests import ReplicaStop, asked_states, serving_others, tell
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leading.isr_proposals import advance_and_wake
-from kafka_zk.replication.orders import StopOrder, asked_states, serving_others, tell
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.unheard import is_of_another_topic, unheard
 
@@ -59,7 +59,7 @@ log_lines = logging.getLogger("state.change.logger")
 
 T = TypeVar("T")
 
-Order = tuple[Partition, LeaderAndIsrPartitionState, UUID]
+PartitionChange = tuple[Partition, LeaderAndIsrPartitionState, UUID]
 """The requested state of one partition, with the id of its topic."""
 
 
@@ -80,7 +80,7 @@ class Fetchers(Protocol):
 LeadershipListener = Callable[[Sequence[Partition], Sequence[Partition]], None]
 """Called with the partitions that this broker leads now and did not before, and those that it follows again."""
 
-StopListener = Callable[[Sequence[StopOrder]], None]
+StopListener = Callable[[Sequence[ReplicaStop]], None]
 """Called with the partitions that were stopped, also where their files stay because the directory failed."""
 
 NewLifeListener = Callable[[], None]
@@ -110,7 +110,7 @@ class Leadership:
         self._new_partition = new_partition
         self._partition_forgotten = partition_forgotten
         self._wake = wake
-        self._orders = Semaphore(1)
+        self._one_request = Semaphore(1)
         self._leadership_listeners: list[LeadershipListener] = []
         self._stop_listeners: list[StopListener] = []
         self._new_life_listeners: list[NewLifeListener] = []
@@ -128,7 +128,7 @@ class Leadership:
 
     def resize_fetchers(self) -> None:
         """Blocks. num.replica.fetchers may have changed; no control request comes in between."""
-        with self._orders:
+        with self._one_request:
             self._fetchers.resize()
 
     # --- moves between log directories ---------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Leadership:
         if future is not None:
             # Control requests do not wait for this, which may take as long as a GiB takes. Little comes meanwhile.
             future.flush()
-        with self._orders:
+        with self._one_request:
             partition = self._hosted.find(*topic_partition)
             if partition is None:
                 return False
@@ -163,7 +163,7 @@ class Leadership:
 
     def update_metadata(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
         """Blocks. Swap the metadata cache; the partitions that are gone. Raises StaleControllerEpoch."""
-        with self._orders:
+        with self._one_request:
             self._check_controller(request.controller_epoch, request.controller_id)
             before = self._metadata_cache.snapshot
             gone = self._metadata_cache.update(request)
@@ -185,7 +185,7 @@ class Leadership:
 
         What was announced again stays, and so does what a control request has hosted for a new topic of that name.
         """
-        with self._orders:
+        with self._one_request:
             gone = [topic for topic in topics if self._metadata_cache.topic(topic.name) is topic]
             self._outlive(
                 [
@@ -210,7 +210,7 @@ class Leadership:
         for topic_partition in topic_partitions:
             self._end(topic_partition)
             self._log_manager.has_no_topic(topic_partition)
-        ended = [StopOrder(topic_partition, EPOCH_DURING_DELETE, delete=True) for topic_partition in topic_partitions]
+        ended = [ReplicaStop(topic_partition, EPOCH_DURING_DELETE, delete=True) for topic_partition in topic_partitions]
         for listener in self._stop_listeners:
             tell(partial(listener, ended))
 
@@ -261,12 +261,12 @@ class Leadership:
 
         Thousands may be named: others are served in between. When this returns, the leader epochs are synced.
         """
-        with self._orders:
+        with self._one_request:
             self._check_controller(request.controller_epoch, request.controller_id)
             asked = list(asked_states(request))
             codes: dict[TopicPartition, ErrorCode] = {}
-            to_lead: list[Order] = []
-            to_follow: list[Order] = []
+            to_lead: list[PartitionChange] = []
+            to_follow: list[PartitionChange] = []
             for topic_partition, topic_id, state in serving_others(asked):
                 try:
                     partition = self._accept(topic_partition, topic_id, state)
@@ -316,13 +316,13 @@ class Leadership:
 
     def _lead(
         self,
-        orders: Sequence[Order],
+        changes: Sequence[PartitionChange],
         logs: Mapping[TopicPartition, UnifiedLog],
         codes: dict[TopicPartition, ErrorCode],
     ) -> list[Partition]:
-        self._fetchers.forget([partition.topic_partition for partition, _, _ in orders])
+        self._fetchers.forget([partition.topic_partition for partition, _, _ in changes])
         newly_led: list[Partition] = []
-        for partition, state, _ in serving_others(orders):
+        for partition, state, _ in serving_others(changes):
             log = self._host(partition, logs, codes)
             if log is None:
                 continue
@@ -333,12 +333,12 @@ class Leadership:
 
     def _follow(
         self,
-        orders: Sequence[Order],
+        changes: Sequence[PartitionChange],
         logs: Mapping[TopicPartition, UnifiedLog],
         codes: dict[TopicPartition, ErrorCode],
     ) -> list[Partition]:
         to_fetch: list[Partition] = []
-        for partition, state, _ in serving_others(orders):
+        for partition, state, _ in serving_others(changes):
             log = self._host(partition, logs, codes)
             if log is None:
                 continue
@@ -367,18 +367,18 @@ class Leadership:
         return to_fetch
 
     def _open_logs(
-        self, orders: Sequence[Order], codes: dict[TopicPartition, ErrorCode]
+        self, changes: Sequence[PartitionChange], codes: dict[TopicPartition, ErrorCode]
     ) -> dict[TopicPartition, UnifiedLog]:
         """Blocks. The logs that could be opened; those that are new are made many at a time."""
         logs: dict[TopicPartition, UnifiedLog] = {}
 
-        def open_log(order: Order) -> None:
-            partition, state, topic_id = order
+        def open_log(change: PartitionChange) -> None:
+            partition, state, topic_id = change
             log = self._guarded(partition, codes, partial(self._open_log, partition, state, topic_id))
             if log is not None:
                 logs[partition.topic_partition] = log
 
-        self._log_manager.do_at_once(orders, open_log)
+        self._log_manager.do_at_once(changes, open_log)
         return logs
 
     def _host(
@@ -436,43 +436,43 @@ class Leadership:
     # --- StopReplica ---------------------------------------------------------------------------------------------
 
     def stop_replicas(
-        self, orders: Sequence[StopOrder], *, controller_epoch: int, controller_id: int
+        self, stops: Sequence[ReplicaStop], *, controller_epoch: int, controller_id: int
     ) -> list[tuple[TopicPartition, ErrorCode]]:
         """Blocks. Stop replicas, deleting logs if requested; returns a code for each. Raises StaleControllerEpoch."""
-        with self._orders:
+        with self._one_request:
             self._check_controller(controller_epoch, controller_id)
             codes: list[tuple[TopicPartition, ErrorCode]] = []
-            stopped: list[StopOrder] = []
-            for order in orders:
+            stopped: list[ReplicaStop] = []
+            for stop in stops:
                 try:
-                    self._check_stop(order)
+                    self._check_stop(stop)
                     # Also if its log cannot be deleted: it is not hosted any more, and so never reported as offline.
-                    stopped.append(order)
-                    self._stop(order)
-                    codes.append((order.topic_partition, ErrorCode.NONE))
+                    stopped.append(stop)
+                    self._stop(stop)
+                    codes.append((stop.topic_partition, ErrorCode.NONE))
                 except BrokerError as error:
-                    codes.append((order.topic_partition, error.code))
+                    codes.append((stop.topic_partition, error.code))
             self._fetchers.stop_idle()
             for listener in self._stop_listeners:
                 tell(partial(listener, stopped))
             return codes
 
-    def _check_stop(self, order: StopOrder) -> None:
-        if order.topic_partition in self._hosted.offline:
+    def _check_stop(self, stop: ReplicaStop) -> None:
+        if stop.topic_partition in self._hosted.offline:
             raise KafkaStorageError
-        partition = self._hosted.find(*order.topic_partition)
+        partition = self._hosted.find(*stop.topic_partition)
         if (
             partition is not None
-            and order.leader_epoch not in (EPOCH_DURING_DELETE, NO_EPOCH)
-            and order.leader_epoch < partition.leader_epoch
+            and stop.leader_epoch not in (EPOCH_DURING_DELETE, NO_EPOCH)
+            and stop.leader_epoch < partition.leader_epoch
         ):
             raise FencedLeaderEpoch
 
-    def _stop(self, order: StopOrder) -> None:
+    def _stop(self, stop: ReplicaStop) -> None:
         """Blocks. Raises KafkaStorageError."""
-        topic_partition = order.topic_partition
+        topic_partition = stop.topic_partition
         self._fetchers.forget([topic_partition])
-        if not order.delete:
+        if not stop.delete:
             partition = self._hosted.find(*topic_partition)
             if partition is not None:
                 self._wake(partition)

@@ -27,6 +27,7 @@ from kafka_zk.metrics.topic_metrics import BrokerTopicStats
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.control_requests import ReplicaStop, tell
 from kafka_zk.replication.following.fetchers import Connect, FetcherManager
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leadership import Leadership, LeadershipListener, StopListener
@@ -34,7 +35,6 @@ from kafka_zk.replication.leading.isr_changes import ControllerRequests, IsrChan
 from kafka_zk.replication.leading.isr_proposals import shrink_if_due
 from kafka_zk.replication.log_dir_moves import LogDirMoves, moved_bytes_per_second
 from kafka_zk.replication.metrics import register_gauges
-from kafka_zk.replication.orders import StopOrder, tell
 from kafka_zk.replication.partition import Partition, PartitionContext
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.append import Appender
@@ -289,10 +289,10 @@ class ReplicaManager:
         return codes
 
     def stop_replicas(
-        self, orders: Sequence[StopOrder], *, controller_epoch: int, controller_id: int
+        self, stops: Sequence[ReplicaStop], *, controller_epoch: int, controller_id: int
     ) -> list[tuple[TopicPartition, ErrorCode]]:
         """Blocks. Apply a StopReplica; returns a code for each partition. Raises StaleControllerEpoch."""
-        return self.leadership.stop_replicas(orders, controller_epoch=controller_epoch, controller_id=controller_id)
+        return self.leadership.stop_replicas(stops, controller_epoch=controller_epoch, controller_id=controller_id)
 
     def maybe_update_metadata_cache(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
         """Blocks. Apply an UpdateMetadata; returns the deleted partitions. Raises StaleControllerEpoch."""
@@ -303,7 +303,7 @@ class ReplicaManager:
         self.leadership.on_leadership_change(listener)
 
     def on_stop(self, listener: StopListener) -> None:
-        """Have `listener(orders)` called after each StopReplica with what was stopped."""
+        """Have `listener(stops)` called after each StopReplica with what was stopped."""
         self.leadership.on_stop(listener)
 
     def on_offline(self, listener: OfflineListener) -> None:

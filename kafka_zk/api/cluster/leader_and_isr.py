@@ -8,7 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from kafka_zk.api.charge import Charge
-from kafka_zk.api.cluster.orders import check_order
+from kafka_zk.api.cluster.control_request import check_control_request
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -39,7 +39,7 @@ ERRORS = Form(
 @api(LEADER_AND_ISR_REQUEST, LEADER_AND_ISR_RESPONSE, errors=ERRORS, charge=Charge.EXEMPT)
 def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
     """Blocks while logs are created. Serialized with the controller's other requests."""
-    check_order(ctx, request.broker_epoch)
+    check_control_request(ctx, request.broker_epoch)
     codes = ctx.services.replica_manager.become_leader_or_follower(request)
     return _response(codes, ctx.api_version)
 

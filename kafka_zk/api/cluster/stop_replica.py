@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafka_zk.api.charge import Charge
-from kafka_zk.api.cluster.orders import check_order
+from kafka_zk.api.cluster.control_request import check_control_request
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -22,8 +22,8 @@ from kafka_zk.protocol.messages.stop_replica import (
     StopReplicaResponse,
 )
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.control_requests import ReplicaStop
 from kafka_zk.replication.leadership import NO_EPOCH
-from kafka_zk.replication.orders import StopOrder
 
 ERRORS = Form(
     (
@@ -38,9 +38,9 @@ ERRORS = Form(
 def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
     """Blocks while fetchers stop and logs are renamed."""
     try:
-        check_order(ctx, request.broker_epoch)
+        check_control_request(ctx, request.broker_epoch)
         codes = ctx.services.replica_manager.stop_replicas(
-            list(_orders(request)),
+            list(_stops(request)),
             controller_epoch=request.controller_epoch,
             controller_id=request.controller_id,
         )
@@ -57,14 +57,14 @@ def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplic
     )
 
 
-def _orders(request: StopReplicaRequest) -> Iterator[StopOrder]:
+def _stops(request: StopReplicaRequest) -> Iterator[ReplicaStop]:
     """Yields to other greenlets. The partitions, in the version's layout (of three)."""
     for state_topic in in_turns(request.topic_states):
         for state in in_turns(state_topic.partition_states):
             topic_partition = TopicPartition(state_topic.topic_name, state.partition_index)
-            yield StopOrder(topic_partition, state.leader_epoch, state.delete_partition)
+            yield ReplicaStop(topic_partition, state.leader_epoch, state.delete_partition)
     for topic in in_turns(request.topics):
         for index in in_turns(topic.partition_indexes):
-            yield StopOrder(TopicPartition(topic.name, index), NO_EPOCH, request.delete_partitions)
+            yield ReplicaStop(TopicPartition(topic.name, index), NO_EPOCH, request.delete_partitions)
     for one in in_turns(request.ungrouped_partitions):
-        yield StopOrder(TopicPartition(one.topic_name, one.partition_index), NO_EPOCH, request.delete_partitions)
+        yield ReplicaStop(TopicPartition(one.topic_name, one.partition_index), NO_EPOCH, request.delete_partitions)

@@ -50,8 +50,8 @@ from kafka_zk.record.compression import Codec
 
 if TYPE_CHECKING:
     from kafka_zk.metadata.cache import MetadataCache
+    from kafka_zk.replication.control_requests import ReplicaStop
     from kafka_zk.replication.manager import ReplicaManager
-    from kafka_zk.replication.orders import StopOrder
     from kafka_zk.replication.partition import Partition
 
 MS_PER_MINUTE = 60_000
@@ -183,13 +183,13 @@ class GroupCoordinator:
                 epochs[index] = partition.leader_epoch
         self._manager.resigned(epochs)
 
-    def on_stop(self, orders: Sequence[StopOrder]) -> None:
+    def on_stop(self, stops: Sequence[ReplicaStop]) -> None:
         """After each StopReplica. Does not switch."""
         epochs: dict[int, int | None] = {}
-        for order in orders:
-            topic, index = order.topic_partition
-            if topic == GROUP_METADATA_TOPIC and order.delete:
-                epochs[index] = order.leader_epoch if order.leader_epoch >= 0 else None
+        for stop in stops:
+            topic, index = stop.topic_partition
+            if topic == GROUP_METADATA_TOPIC and stop.delete:
+                epochs[index] = stop.leader_epoch if stop.leader_epoch >= 0 else None
         self._manager.resigned(epochs)
 
     def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:

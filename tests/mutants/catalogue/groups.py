@@ -109,11 +109,11 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a coordinator whose partition is stopped hears of it though its log cannot be deleted",
         file="kafka_zk/replication/leadership.py",
-        old="""                    stopped.append(order)
-                    self._stop(order)
+        old="""                    stopped.append(stop)
+                    self._stop(stop)
 """,
-        new="""                    self._stop(order)
-                    stopped.append(order)
+        new="""                    self._stop(stop)
+                    stopped.append(stop)
 """,
         tests="tests/unit/coordinator/test_failed_directory.py -k deletion_meets",
     ),

@@ -9,7 +9,7 @@ from kafka_zk.broker.topic_configs import TopicConfigs
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.replication.orders import StopOrder
+from kafka_zk.replication.control_requests import ReplicaStop
 from kafka_zk.zk.errors import MalformedZNode
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import ConfigEntityZNode, TopicsZNode
@@ -91,11 +91,11 @@ def test_what_is_read_amid_a_deletion_is_forgotten_with_the_last_log(scene: Scen
     scene.store("t", retention_ms="5")
     scene.configs.forget([TopicPartition("t", 0)])
     assert scene.retention_ms("t") == 5
-    orders = [StopOrder(TopicPartition("t", 0), -2, delete=True)]
-    scene.configs.stopped(orders, lambda: {"t"})
+    stops = [ReplicaStop(TopicPartition("t", 0), -2, delete=True)]
+    scene.configs.stopped(stops, lambda: {"t"})
     scene.store("t", retention_ms="6")
     assert scene.retention_ms("t") == 5
-    scene.configs.stopped(orders, lambda: {"other"})
+    scene.configs.stopped(stops, lambda: {"other"})
     assert scene.retention_ms("t") == 6
 
 
@@ -103,14 +103,14 @@ def test_a_replica_that_only_stops_is_not_forgotten(scene: Scene):
     scene.store("t", retention_ms="5")
     assert scene.retention_ms("t") == 5
     scene.store("t", retention_ms="6")
-    scene.configs.stopped([StopOrder(TopicPartition("t", 0), 3, delete=False)], set)
+    scene.configs.stopped([ReplicaStop(TopicPartition("t", 0), 3, delete=False)], set)
     assert scene.retention_ms("t") == 5
 
 
 def test_what_is_read_while_the_last_log_goes_is_not_kept(scene: Scene):
     scene.store("t", retention_ms="5")
-    orders = [StopOrder(TopicPartition("t", 0), -2, delete=True)]
-    scene.meanwhile = lambda: scene.configs.stopped(orders, set)
+    stops = [ReplicaStop(TopicPartition("t", 0), -2, delete=True)]
+    scene.meanwhile = lambda: scene.configs.stopped(stops, set)
     assert scene.retention_ms("t") == 5
     scene.store("t", retention_ms="6")
     scene.meanwhile = lambda: None

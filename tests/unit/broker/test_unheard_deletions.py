@@ -95,7 +95,7 @@ def test_what_was_deleted_meanwhile_is_forgotten(scene: Scene, epochs: dict[str,
 
 def test_who_led_it_leads_it_no_longer_and_keeps_its_files(scene: Scene) -> None:
     stopped: list[TopicPartition] = []
-    scene.broker.manager.on_stop(lambda orders: stopped.extend(order.topic_partition for order in orders))
+    scene.broker.manager.on_stop(lambda stops: stopped.extend(stop.topic_partition for stop in stops))
     scene.delete("t")
     scene.hears_anew()
     assert answered(scene.broker.produce(1)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -33,8 +33,8 @@ from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import build_batch
 from kafka_zk.record.types import Record
+from kafka_zk.replication.control_requests import PARTITIONS_PER_TURN
 from kafka_zk.replication.leading.isr_proposals import REFUSED_MS
-from kafka_zk.replication.orders import ORDERS_PER_TURN
 
 from .broker import Broker, answered, fetch_request, produce_request, records, topic_id
 
@@ -102,7 +102,7 @@ def test_an_order_for_many_partitions_lets_others_be_served_and_is_answered_when
     other.kill()
     assert [each.error_code for each in answer.topics[0].partition_errors] == [0] * count
     assert synced.count("leader-epoch-checkpoint") == count
-    assert turns >= count / ORDERS_PER_TURN
+    assert turns >= count / PARTITIONS_PER_TURN
     assert all(broker.partition(index=index).is_leader for index in range(count))
 
 

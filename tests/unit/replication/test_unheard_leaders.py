@@ -93,7 +93,7 @@ def test_the_order_that_comes_late_is_carried_out(broker: Broker) -> None:
 def test_a_topic_that_was_made_anew_meanwhile_begins_empty(broker: Broker, tmp_path: Path) -> None:
     given_leader(broker)
     stopped: list[TopicPartition] = []
-    broker.manager.on_stop(lambda orders: stopped.extend(order.topic_partition for order in orders))
+    broker.manager.on_stop(lambda stops: stopped.extend(stop.topic_partition for stop in stops))
     broker.update_metadata({"t": {0: 1}}, id_of_topic=NEXT_ID)
     assert error_of_a_produce(broker) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert stopped == [TopicPartition("t", 0)]

@@ -13,7 +13,7 @@ from kafka_zk.protocol.errors import StaleBrokerEpoch
 NO_BROKER_EPOCH = -1
 
 
-def check_order(ctx: RequestContext, broker_epoch: int) -> None:
+def check_control_request(ctx: RequestContext, broker_epoch: int) -> None:
     """Raise ClusterAuthorizationFailed, and StaleBrokerEpoch for a request with an earlier broker epoch.
 
     A larger epoch than ours is fine: the controller may see our registration before we do.

@@ -15,7 +15,7 @@ from kafka_zk.giving_way import in_rounds
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
-ORDERS_PER_TURN = 8
+PARTITIONS_PER_TURN = 8
 """Leading one partition takes a tenth of a millisecond, with writing its leader epochs."""
 
 log = logging.getLogger("state.change.logger")
@@ -23,7 +23,7 @@ log = logging.getLogger("state.change.logger")
 T = TypeVar("T")
 
 
-class StopOrder(NamedTuple):
+class ReplicaStop(NamedTuple):
     """One partition of a StopReplica. `leader_epoch` is -1 where the request's version has none."""
 
     topic_partition: TopicPartition
@@ -31,9 +31,9 @@ class StopOrder(NamedTuple):
     delete: bool
 
 
-def serving_others(orders: Sequence[T]) -> Iterator[T]:
-    """Blocks now and then: `orders` one after another."""
-    return in_rounds(orders, ORDERS_PER_TURN)
+def serving_others(partitions: Sequence[T]) -> Iterator[T]:
+    """Blocks now and then: the partitions of a request, one after another."""
+    return in_rounds(partitions, PARTITIONS_PER_TURN)
 
 
 def asked_states(request: LeaderAndIsrRequest) -> Iterable[tuple[TopicPartition, UUID, LeaderAndIsrPartitionState]]:
