@@ -73,7 +73,7 @@ class LogCleaner:
         if settings == self._settings:
             return
         self._settings = settings
-        self._throttle.allow(settings.bytes_per_second)
+        self._throttle.allow(settings.bytes_per_second, self._clock.monotonic_ms())
         self.stop()
         self._threads = self._new_threads()
         log_lines.info("Starting the log cleaner")

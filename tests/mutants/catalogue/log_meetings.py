@@ -514,4 +514,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        pass\n",
         tests="tests/unit/log/test_roll_and_retention.py -k the_others_go",
     ),
+    Mutant(
+        breaks="the limit of the cleaners holds for all of them together",
+        file="kafka_zk/log/cleaner/throttle.py",
+        old="            return -elapsed_ms\n",
+        new="            return 0\n",
+        tests="tests/unit/log/cleaner/test_decisions.py -k all_cleaners_together",
+    ),
+    Mutant(
+        breaks="a new limit of the cleaners begins at once",
+        file="kafka_zk/log/cleaner/throttle.py",
+        old="        self._began_ms = min(self._began_ms, now_ms)\n",
+        new="",
+        tests="tests/unit/log/cleaner/test_decisions.py -k none_under_the_next",
+    ),
+    Mutant(
+        breaks="a limit of 0 makes no partition uncleanable",
+        file="kafka_zk/log/cleaner/throttle.py",
+        old=" if self._bytes_per_ms else LONGEST_REST_MS\n",
+        new="\n",
+        tests="tests/unit/log/cleaner/test_decisions.py -k limit_of_nothing",
+    ),
 )

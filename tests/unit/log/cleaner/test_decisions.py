@@ -185,6 +185,36 @@ def test_the_throttle_makes_who_was_too_fast_rest() -> None:
     assert Throttle(float("inf"), now_ms=0, note_bytes=noted.append).rest_after(1 << 40, 1000) == 0
 
 
+@pytest.mark.parametrize("cleaner_count", [1, 2, 5])
+def test_the_throttle_holds_for_all_cleaners_together(cleaner_count: int) -> None:
+    """While one rests the others rest, too: else one of them would always be free."""
+    throttle = Throttle(1_000_000, now_ms=0, note_bytes=lambda size_bytes: None)
+    working = [(0, cleaner) for cleaner in range(cleaner_count)]
+    done_bytes = 0
+    while (due := min(working))[0] < 60_000:
+        working.remove(due)
+        now_ms, cleaner = due[0] + 6, due[1]  # As quick as a disk is.
+        done_bytes += 300_000
+        working.append((now_ms + throttle.rest_after(300_000, now_ms), cleaner))
+    assert done_bytes / due[0] == pytest.approx(1_000, rel=0.05)
+
+
+def test_a_rest_under_one_limit_is_none_under_the_next() -> None:
+    throttle = Throttle(1, now_ms=0, note_bytes=lambda size_bytes: None)
+    assert throttle.rest_after(1_000_000, 1000) == 999_999_000
+    throttle.allow(1_000_000, now_ms=2000)
+    assert throttle.rest_after(1_000_000, 2100) == 0, "not looked at yet"
+    assert throttle.rest_after(1_000_000, 2500) == 1500, "and not free until the old rest would have ended"
+
+
+@pytest.mark.parametrize("limit", [0, 5e-324])
+def test_a_limit_of_nothing_lets_cleaners_rest_until_it_changes(limit: float) -> None:
+    throttle = Throttle(limit, now_ms=0, note_bytes=lambda size_bytes: None)
+    assert throttle.rest_after(1, 1000) > 20 * 86_400_000
+    throttle.allow(1000, now_ms=2000)
+    assert 199 <= throttle.rest_after(500, 2301) <= 200
+
+
 def test_a_cleaning_is_told_in_kafkas_words() -> None:
     stats = CleanerStats(
         mapped_bytes=5 << 20, read_bytes=10 << 20, read_count=364, written_bytes=1 << 20, written_count=30,
