@@ -180,8 +180,8 @@ class UnifiedLog:
     def append_as_follower(self, records: Buffer, up_to_epoch: int | None = None) -> AppendInfo:
         """Blocks. Append the leader's batches unchanged; see `check_replicated` for those left out.
 
-        Raises CorruptMessage, UnknownServerError (offsets do not increase), UnexpectedAppendOffset,
-        RecordListTooLarge, KafkaStorageError.
+        Raises CorruptMessage, InvalidRecord (a marker that is none), UnknownServerError (offsets do not increase),
+        UnexpectedAppendOffset, RecordListTooLarge, KafkaStorageError.
         """
         batches = check_replicated(records, self.topic_partition, up_to_epoch)
         if not batches:
@@ -239,6 +239,12 @@ class UnifiedLog:
                 first_offset=first.base_offset,
                 last_offset=last.last_offset,
             )
+        # Before the write: a marker that cannot be read refuses its batch.
+        of_producers = [
+            (batch.header, marker_of(batch) if batch.header.is_control else None)
+            for batch in batches
+            if batch.header.has_producer_id
+        ]
         for batch in batches:
             header = batch.header
             if header.magic < 2:
@@ -257,10 +263,8 @@ class UnifiedLog:
         except BaseException as error:
             self._take_back(segment, position, error)
             raise
-        for batch in batches:
-            if batch.header.has_producer_id:
-                marker = marker_of(batch) if batch.header.is_control else None
-                self._follow_producer(segment, batch.header, batch.header.base_offset, marker)
+        for header, marker in of_producers:
+            self._follow_producer(segment, header, header.base_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
         return AppendInfo(first.base_offset, last_offset, -1, self.log_start_offset, max_timestamp)
 

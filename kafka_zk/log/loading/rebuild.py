@@ -21,7 +21,7 @@ from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.state.producer_state import KeptBatch
-from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.protocol.errors import BrokerError, CorruptMessage
 from kafka_zk.record.batch import Batch, BatchHeader, batch_size, computed_crc, read_header
 from kafka_zk.record.control import marker_of
 from kafka_zk.record.runs import PlainRun, compiled_run
@@ -170,6 +170,11 @@ def _check(batch: Batch, segment: LogSegment) -> None:
     if not 0 <= relative <= MAX_RELATIVE_OFFSET:
         kind = OutOfReach if relative > 0 else CorruptMessage
         raise kind(f"Detected offset overflow at offset {header.last_offset} in segment {segment}")
+    if header.is_control and header.has_producer_id:
+        try:
+            marker_of(batch)
+        except BrokerError as error:
+            raise CorruptMessage(f"Record is corrupt: {error}") from error
 
 
 def _follow(batch: Batch, segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal) -> None:

@@ -535,4 +535,26 @@ MUTANTS: tuple[Mutant, ...] = (
         new="\n",
         tests="tests/unit/log/cleaner/test_decisions.py -k limit_of_nothing",
     ),
+    Mutant(
+        breaks="a replicated batch whose marker cannot be read is not written",
+        file="kafka_zk/log/unified_log.py",
+        old="        of_producers = [\n"
+        "            (batch.header, marker_of(batch) if batch.header.is_control else None)\n"
+        "            for batch in batches\n"
+        "            if batch.header.has_producer_id\n"
+        "        ]\n",
+        new="        of_producers = (\n"
+        "            (batch.header, marker_of(batch) if batch.header.is_control else None)\n"
+        "            for batch in batches\n"
+        "            if batch.header.has_producer_id\n"
+        "        )\n",
+        tests="tests/unit/log/test_bad_bytes.py -k however_often",
+    ),
+    Mutant(
+        breaks="a marker that cannot be read ends the log, not the start",
+        file="kafka_zk/log/loading/rebuild.py",
+        old="        except BrokerError as error:\n",
+        new="        except CorruptMessage as error:\n",
+        tests="tests/unit/log/test_bad_bytes.py -k before_a_marker",
+    ),
 )

@@ -9,7 +9,8 @@ import pytest
 
 from kafka_zk.log.files import names
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.errors import BrokerError, KafkaStorageError
+from kafka_zk.protocol.errors import BrokerError, InvalidRecord, KafkaStorageError
+from kafka_zk.record import Record, build_batch
 from kafka_zk.record.batch import CRC_AT, CRC_FROM, HEADER_SIZE, batches, computed_crc
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.crc import crc32c
@@ -23,6 +24,14 @@ def with_right_crc(batch: memoryview) -> memoryview:
     return batch
 
 
+def marker_that_is_none(offset: int) -> bytes:
+    """A whole batch with a right crc: the marker in it says nothing of a transaction."""
+    record = Record(offset, T0, b"?", None)
+    return bytes(
+        build_batch([record], base_offset=offset, producer_id=7, producer_epoch=0, transactional=True, control=True)
+    )
+
+
 def assert_whole(log: UnifiedLog) -> None:
     """Every stored batch is intact, and offsets follow one another."""
     offset = log.log_start_offset
@@ -31,6 +40,29 @@ def assert_whole(log: UnifiedLog) -> None:
             assert computed_crc(batch.buffer, batch.position, batch.header) == batch.header.crc
             assert batch.header.base_offset >= offset
             offset = batch.header.next_offset
+
+
+def test_a_replicated_marker_that_is_none_is_not_written_however_often_it_comes(place: Place) -> None:
+    """A follower fetches damaged records again and again."""
+    log = place.open(CONFIG)
+    log.append_as_leader(produced("a"), leader_epoch=0)
+    before = place.partition.joinpath("00000000000000000000.log").read_bytes()
+    for _ in range(3):
+        with pytest.raises(InvalidRecord):
+            log.append_as_follower(marker_that_is_none(1))
+    assert (log.log_end_offset, log.size_bytes) == (1, len(before))
+    log.append_as_leader(produced("b"), leader_epoch=0)
+    assert values(log) == ["a", "b"]
+
+
+def test_a_start_ends_the_log_before_a_marker_that_is_none(place: Place) -> None:
+    log = place.open(CONFIG)
+    log.append_as_leader(produced("a"), leader_epoch=0)
+    place.crash(log)
+    with place.partition.joinpath("00000000000000000000.log").open("ab") as file:
+        file.write(marker_that_is_none(1))
+    log = place.open(CONFIG)
+    assert (values(log), log.log_end_offset, place.failures) == (["a"], 1, [])
 
 
 @pytest.mark.parametrize("codec", list(Codec))
