@@ -41,7 +41,13 @@ from kafka_zk.log.produce.append_info import AppendInfo
 from kafka_zk.log.produce.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
 from kafka_zk.log.produce.rules import validation_rules
 from kafka_zk.log.segments.reading import LookAgain, ReadResult, TimestampOffset
-from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
+from kafka_zk.log.segments.roll import (
+    MAX_RELATIVE_OFFSET,
+    has_no_room_for,
+    is_too_old,
+    parts_of,
+    segment_life_ms,
+)
 from kafka_zk.log.segments.segment import UNKNOWN, LogSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import EpochEnd, LeaderEpochCache
@@ -180,6 +186,7 @@ class UnifiedLog:
     def append_as_follower(self, records: Buffer, up_to_epoch: int | None = None) -> AppendInfo:
         """Blocks. Append the leader's batches unchanged; see `check_replicated` for those left out.
 
+        Where they are more than a segment may hold here, since segment.bytes was larger once, they go into several.
         Raises CorruptMessage, InvalidRecord (a marker that is none), UnknownServerError (offsets do not increase),
         UnexpectedAppendOffset, RecordListTooLarge, KafkaStorageError.
         """
@@ -187,7 +194,11 @@ class UnifiedLog:
         if not batches:
             return AppendInfo(-1, -1, -1, self.log_start_offset, -1)
         with self.turn:
-            info = self._append_replicated(batches)
+            if batches[-1].end - batches[0].position <= self.segment_bytes:
+                info = self._append_replicated(batches)
+            else:
+                info = [self._append_replicated(part) for part in parts_of(batches, self.segment_bytes)][-1]
+                info.first_offset = batches[0].header.base_offset
         if self.log_end_offset - self.recovery_point >= self._flush_messages:
             self.flush()
         return info

@@ -6,8 +6,10 @@ Source      LogSegment.shouldRoll, RollParams, LogConfig.maxSegmentMs and random
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
+
+from kafka_zk.record.batch import Batch
 
 MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
 NO_TIMESTAMP = -1
@@ -56,3 +58,15 @@ def drawn_jitter_ms(*, jitter_ms: int, segment_ms: int, draw_below: Callable[[in
 def segment_life_ms(*, segment_ms: int, max_compaction_lag_ms: int, compact: bool) -> int:
     """How long a segment may stay active. A compacted topic must roll in time for its compaction lag."""
     return min(segment_ms, max_compaction_lag_ms) if compact else segment_ms
+
+
+def parts_of(batches: Sequence[Batch], segment_bytes: int) -> Iterator[list[Batch]]:
+    """Adjacent batches of one buffer, as many at a time as one segment may hold; one alone that is larger."""
+    part: list[Batch] = []
+    for batch in batches:
+        if part and batch.end - part[0].position > segment_bytes:
+            yield part
+            part = []
+        part.append(batch)
+    if part:
+        yield part

@@ -557,4 +557,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        except CorruptMessage as error:\n",
         tests="tests/unit/log/test_bad_bytes.py -k before_a_marker",
     ),
+    Mutant(
+        breaks="what a larger segment held is replicated",
+        file="kafka_zk/log/unified_log.py",
+        old="            if batches[-1].end - batches[0].position <= self.segment_bytes:\n",
+        new="            if batches:\n",
+        tests="tests/unit/log/test_unified_log.py tests/unit/replication/test_moves_meet_configs.py -k larger",
+    ),
 )

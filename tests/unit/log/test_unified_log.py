@@ -149,6 +149,19 @@ def test_replicated_batches_stay_as_they_are(place: Place, tmp_path: Path) -> No
     assert (caught.value.first_offset, caught.value.last_offset) == (0, 2)
 
 
+def test_what_a_larger_segment_held_is_replicated_into_several(place: Place, tmp_path: Path) -> None:
+    """The leader's segments are from before segment.bytes was made smaller."""
+    (tmp_path / "leader").mkdir()
+    leader, follower = Place(tmp_path / "leader").open(), place.open(topic_config(segment_bytes=3 * ONE_RECORD))
+    for number in range(8):
+        append(leader, str(number), epoch=number // 4)
+    info = follower.append_as_follower(read_slices(leader, 0))
+    assert (info.first_offset, info.last_offset) == (0, 7)
+    assert [segment.base_offset for segment in follower.segments] == [0, 3, 6]
+    assert values(follower) == values(leader)
+    assert follower.leader_epochs.entries == leader.leader_epochs.entries
+
+
 def test_replicated_offsets_must_increase(place: Place, tmp_path: Path) -> None:
     (tmp_path / "leader").mkdir()
     leader = Place(tmp_path / "leader").open()

@@ -16,6 +16,8 @@ from kafka_zk.log.pools import LogPools
 from kafka_zk.protocol.types import TopicPartition
 from tests.unit.log.given import manager_on, topic_config
 
+from .moving import log_of, made_in, move, read_all, wait_for_move
+
 T = TypeVar("T")
 
 
@@ -88,3 +90,16 @@ def test_a_log_that_is_deleted_while_the_defaults_change_is_not_asked_for(tmp_pa
     manager.broker_config_changed(manager._config)
     assert asked == ["first"]
     manager.shutdown()
+
+
+def test_a_log_whose_segments_are_larger_than_they_may_be_now_is_moved(tmp_path: Path) -> None:
+    broker = made_in(tmp_path, segment_bytes="100000")
+    broker.lead()
+    for _ in range(20):
+        broker.produce(30)
+    broker.log_manager.update_topic_config("t", topic_config(segment_bytes=2000))
+    assert move(broker, tmp_path / "b") == 0
+    wait_for_move(broker, tmp_path / "b")
+    assert read_all(broker) == list(range(600))
+    assert max(segment.size_bytes for segment in log_of(broker).segments) <= 2000
+    broker.close()
