@@ -62,7 +62,7 @@ def _replace(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequence[LogSe
         _change_state(segment, names.SWAP, "", log)
         log.segments.add(segment)
         log_dir.open_segments.track(segment)
-    unlink_later(renamed, log_dir, log.config.file_delete_delay_ms)
+    unlink_later(renamed, log_dir, log.config.file_delete_delay_ms, lambda: log.directory)
     log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
 
 

@@ -32,14 +32,14 @@ def mark_deleted(paths: Iterable[Path], log_dir: LogDirectory) -> list[Path]:
     return renamed
 
 
-def unlink_later(paths: list[Path], log_dir: LogDirectory, delay_ms: int) -> None:
-    """Unlink `paths` in a thread, wherever their directory has moved by then; missing files are ignored."""
+def unlink_later(paths: list[Path], log_dir: LogDirectory, delay_ms: int, directory: Callable[[], Path]) -> None:
+    """Unlink `paths` in a thread, in what their `directory` is called by then; missing files are ignored."""
     if not paths:
         return
 
     def unlink_all() -> None:
         for path in paths:
-            log_dir.disk.remove_if_exists(path)
+            log_dir.disk.remove_if_exists(directory() / path.name)
 
     delete_later(log_dir, delay_ms, unlink_all, f"Error while deleting segments in {paths[0].parent}")
 

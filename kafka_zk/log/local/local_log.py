@@ -134,7 +134,7 @@ class LocalLog:
             self.segments.remove(segment)
             segment.close_files()
             renamed += mark_deleted([*segment.paths(), beside(segment.base_offset)], self.log_dir)
-        unlink_later(renamed, self.log_dir, self.config.file_delete_delay_ms)
+        unlink_later(renamed, self.log_dir, self.config.file_delete_delay_ms, lambda: self.directory)
 
     def check_cut(self, offset: int) -> None:
         """Blocks if an index is wrong. Find where the log would be truncated for `offset`, before anything is removed.

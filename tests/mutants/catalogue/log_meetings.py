@@ -564,4 +564,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if batches:\n",
         tests="tests/unit/log/test_unified_log.py tests/unit/replication/test_moves_meet_configs.py -k larger",
     ),
+    Mutant(
+        breaks="what a copy gave up is deleted after the move has ended, too",
+        file="kafka_zk/log/directory/deletion.py",
+        old="            log_dir.disk.remove_if_exists(directory() / path.name)\n",
+        new="            log_dir.disk.remove_if_exists(path)\n",
+        tests="tests/unit/replication/test_log_dir_moves.py -k a_copy_gave_up",
+    ),
 )

@@ -288,7 +288,7 @@ def test_a_deletion_that_fails_for_want_of_a_thread_is_done_later(
     (tmp_path / "file").touch()
     with monkeypatch.context() as patch:
         refuse_threads(patch)
-        unlink_later([tmp_path / "file"], place.directory, 1000)
+        unlink_later([tmp_path / "file"], place.directory, 1000, lambda: tmp_path)
         place.clock.advance(1000)
     assert (tmp_path / "file").exists()
     place.clock.advance(deletion.RETRY_MS)

@@ -77,6 +77,23 @@ def test_a_replica_that_is_moved_has_all_it_had(moving: Broker, tmp_path: Path) 
     assert read_all(moving) == list(range(91))
 
 
+def test_nothing_stays_of_what_a_copy_gave_up(tmp_path: Path) -> None:
+    """It begins anew at the log start; what it was before is deleted later, when it has another name."""
+    moving = made_in(tmp_path, file_delete_delay_ms="1000")
+    moving.lead()
+    for _ in range(30):
+        moving.produce(3)
+    log_of(moving).increment_log_start_offset(31)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    folder = log_of(moving).directory
+    assert any(path.name.endswith(names.DELETED) for path in folder.iterdir())
+    moving.clock.advance(1000)
+    assert not any(path.name.endswith(names.DELETED) for path in folder.iterdir())
+    assert read_all(moving) == list(range(30, 90)), "whole batches"
+    moving.close()
+
+
 def test_the_checkpoints_of_both_directories_follow(moving: Broker, tmp_path: Path) -> None:
     moving.lead()
     moving.produce(9)
