@@ -171,14 +171,14 @@ class SegmentIndexes:
         self.time.truncate_to(offset)
         self.transaction.truncate_to(offset)
         self.make_room()
-        self.are_full = False
+        self.learn_fullness()
         self.bytes_since_last_entry = 0
 
     def reset(self) -> None:
         """Drop all entries of the offset and time index: each batch is about to be read again."""
         self.offset.reset()
         self.time.reset()
-        self.are_full = False
+        self.learn_fullness()
         self.bytes_since_last_entry = 0
 
     def flush(self) -> None:

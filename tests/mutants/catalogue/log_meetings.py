@@ -571,4 +571,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            log_dir.disk.remove_if_exists(path)\n",
         tests="tests/unit/replication/test_log_dir_moves.py -k a_copy_gave_up",
     ),
+    Mutant(
+        breaks="an index without space for an entry refuses no record",
+        file="kafka_zk/log/segments/segment.py",
+        old="        self.indexes.learn_fullness()  # segment.index.bytes may leave no space for any entry.\n",
+        new="",
+        tests="tests/unit/log/test_unified_log.py -k no_space_for_an_entry",
+    ),
+    Mutant(
+        breaks="an index without space for an entry has none after a truncation, either",
+        file="kafka_zk/log/segments/segment_indexes.py",
+        old="        self.make_room()\n        self.learn_fullness()\n",
+        new="        self.make_room()\n        self.are_full = False\n",
+        tests="tests/unit/log/test_unified_log.py -k no_space_for_an_entry",
+    ),
 )

@@ -319,6 +319,25 @@ def test_a_segment_rolls_when_an_index_is_full(place: Place) -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 4, 8]
 
 
+@pytest.mark.parametrize("index_bytes", [4, 8, 12, 23])
+def test_where_an_index_has_no_space_for_an_entry_each_append_gets_a_segment(place: Place, index_bytes: int) -> None:
+    config = topic_config(segment_index_bytes=index_bytes, index_interval_bytes=0)
+    log = place.open(config)
+    for number in range(4):
+        append(log, str(number))
+    log.truncate_to(3)
+    append(log, "3")
+    append(log, "4")
+    assert [segment.base_offset for segment in log.segments] == [0, 1, 2, 3, 4]
+    log.close()
+    log = place.open(config, clean=True, recovery_point=5)
+    append(log, "5")
+    place.crash(log)
+    log = place.open(config)
+    append(log, "6")
+    assert values(log) == [str(number) for number in range(7)]
+
+
 def test_a_rolled_segment_is_trimmed_and_its_time_index_complete(place: Place) -> None:
     log = place.open(topic_config(segment_bytes=2 * ONE_RECORD, preallocate="true"))
     for timestamp in (T0 + 5, T0 + 3, T0):
