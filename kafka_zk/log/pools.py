@@ -42,7 +42,7 @@ class LogPools:
         self.deletion = WorkerPool(DELETION_THREADS)
         self.sync = WorkerPool(SYNC_THREADS)
         self.large = WorkerPool(1)
-        self._to_sync: dict[Path, Callable[[Path], None]] = {}
+        self._to_sync: dict[Path, tuple[Callable[[Path], None], Callable[[OSError], object]]] = {}
         self._syncers: set[gevent.Greenlet[..., None]] = set()
 
     def start(self) -> None:
@@ -102,10 +102,12 @@ class LogPools:
         if errors:
             raise errors[0]
 
-    def sync_soon(self, path: Path, sync: Callable[[Path], None]) -> None:
-        """Run `sync(path)` in the background, once for all callers meanwhile. Its OSError is only logged: code that
-        depends on the data must sync it itself."""
-        self._to_sync[path] = sync
+    def sync_soon(self, path: Path, sync: Callable[[Path], None], failed: Callable[[OSError], object]) -> None:
+        """Run `sync(path)` in the background, once for all callers meanwhile. `failed` gets its OSError.
+
+        Code that depends on the data must sync it itself.
+        """
+        self._to_sync[path] = sync, failed
         if len(self._syncers) < SYNC_THREADS:
             self._syncers.add(gevent.spawn(self._sync_all))
 
@@ -143,12 +145,14 @@ class LogPools:
     def _sync_all(self) -> None:
         try:
             while self._to_sync:
-                path, sync = next(iter(self._to_sync.items()))
+                path, (sync, failed) = next(iter(self._to_sync.items()))
                 del self._to_sync[path]
                 try:
                     self.run_to_end(self.sync, sync, path)
                 except FileNotFoundError:
                     continue  # The partition was deleted meanwhile.
+                except OSError as error:
+                    failed(error)
                 except Exception:
                     log.exception("Failed to sync %s", path)
         finally:

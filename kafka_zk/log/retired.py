@@ -43,7 +43,7 @@ class RetiredLogs:
         with directory.guard(f"Error while renaming dir for {retired.topic_partition} in log dir {directory.path}"):
             target = directory.path / name
             directory.disk.rename(retired.directory, target)
-            directory.pools.sync_soon(directory.path, directory.disk.sync_path)
+            directory.sync_path_soon(directory.path)
         retired.renamed_to(target)
         retired.close_files()
         if kind is DirKind.STRAY:

@@ -887,7 +887,7 @@ class UnifiedLog:
         with self.log_dir.guard(f"Error while writing the topic id of {self.topic_partition}"):
             path = self.directory / names.PARTITION_METADATA
             partition_metadata.write(path, topic_id, self.log_dir.disk, durable=False)
-        self.log_dir.pools.sync_soon(path, self.log_dir.disk.sync_path)
+        self.log_dir.sync_path_soon(path)
         self.topic_id = topic_id
 
     def active_producers(self) -> list[ProducerEntry]:

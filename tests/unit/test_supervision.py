@@ -55,7 +55,7 @@ SPAWNS = {
     "log/pools.py LogPools.for_each": "the caller waits for it and raises its error",
     "log/pools.py LogPools.run_in_threads": "the caller waits for it and raises its error",
     "log/pools.py LogPools.run_to_end": "the caller waits for it and raises its error",
-    "log/pools.py LogPools.sync_soon": "one round of syncs: its OSErrors are logged, the next round has its own",
+    "log/pools.py LogPools.sync_soon": "one round of syncs: who asked gets their OSErrors, the next round has its own",
     "metadata/first_update.py FirstUpdate.answer": "one request: any error fails its Pending",
     "network/channel.py BrokerChannel.__init__": "one connection: any error fails all that wait on it",
     "network/listener.py Listener._serve": "one client's connection: any error closes it",

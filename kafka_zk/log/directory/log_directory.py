@@ -76,7 +76,22 @@ class LogDirectory:
 
     def sync_replaced_soon(self, path: Path) -> None:
         """Make a replaced small file durable, in the background."""
-        self.pools.sync_soon(path, self.disk.sync_replaced)
+        self._sync_soon(path, self.disk.sync_replaced)
+
+    def sync_path_soon(self, path: Path) -> None:
+        """Make a file, or the names in a directory, durable, in the background."""
+        self._sync_soon(path, self.disk.sync_path)
+
+    def _sync_soon(self, path: Path, sync: Callable[[Path], None]) -> None:
+        """Whoever depends on it syncs it again, but a disk tells once what it could not write: then it is lost."""
+
+        def failed(error: OSError) -> None:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                log.warning("Syncing %s later: %s", path, error)
+            else:
+                self.fail(f"Error while syncing {path}", error)
+
+        self.pools.sync_soon(path, sync, failed)
 
     def room(self) -> tuple[int, int]:
         """Blocks. Bytes of the file system below: all of them, and those that are left for us. Raises OSError."""

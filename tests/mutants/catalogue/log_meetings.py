@@ -585,4 +585,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        self.make_room()\n        self.are_full = False\n",
         tests="tests/unit/log/test_unified_log.py -k no_space_for_an_entry",
     ),
+    Mutant(
+        breaks="what the disk could not write in the background takes the directory offline",
+        file="kafka_zk/log/directory/log_directory.py",
+        old='                self.fail(f"Error while syncing {path}", error)\n',
+        new='                log.error("Error while syncing %s", path)\n',
+        tests="tests/unit/log/test_crash_and_faults.py -k in_the_background",
+    ),
+    Mutant(
+        breaks="few descriptors take no directory offline that a flush syncs again",
+        file="kafka_zk/log/directory/log_directory.py",
+        old="            if error.errno in (errno.EMFILE, errno.ENFILE):\n",
+        new="            if error.errno == errno.ENOENT:\n",
+        tests="tests/unit/log/test_crash_and_faults.py -k in_the_background",
+    ),
 )

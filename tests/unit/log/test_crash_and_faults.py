@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 import gevent
 import pytest
@@ -18,7 +19,7 @@ from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError, OutOfOrderSequenceNumber
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
-from tests.unit.log.given import T0, TP, Place, produced, topic_config, values
+from tests.unit.log.given import T0, TP, Place, manager_on, produced, topic_config, values
 
 CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
 
@@ -394,3 +395,30 @@ def test_after_a_slow_write_the_directory_writes_in_a_thread_for_a_while(place: 
     log.append_as_leader(produced("c"), leader_epoch=0)
     assert place.directory.inline_from_ms == 0
     assert values(log) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("error", "is_lost"), [(errno.EIO, True), (errno.EMFILE, False)])
+def test_what_the_disk_could_not_write_in_the_background_takes_the_directory_offline(
+    tmp_path: Path, error: int, is_lost: bool
+) -> None:
+    """It tells that once: the sync of a flush, which comes later, would find nothing wrong."""
+
+    class DiskThatTellsOnce(Disk):
+        fails_for = ""
+
+        def open(self, path: str | Path, *given: int) -> int:  # type: ignore[override]
+            if self.fails_for and str(path).endswith(self.fails_for):
+                self.fails_for = ""
+                raise OSError(error, os.strerror(error))
+            return os.open(path, *given)
+
+    disk, failures = DiskThatTellsOnce(), list[str]()
+    manager = manager_on(tmp_path, disk=disk, on_failure=failures.append)
+    manager.startup()
+    log = manager.get_or_create_log(TP, topic_id=UUID(int=1), is_new=True)
+    disk.fails_for = names.LEADER_EPOCHS
+    log.assign_epoch_start(1, 0)
+    manager.wait_for_syncs()
+    assert disk.fails_for == ""
+    assert failures == ([str(tmp_path)] if is_lost else [])
+    manager.shutdown()

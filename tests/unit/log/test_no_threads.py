@@ -140,6 +140,7 @@ def test_a_task_that_has_begun_is_waited_for_before_it_counts_as_called_off() ->
 def test_syncs_go_on_after_some_of_them_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     pools = LogPools()
     done: list[Path] = []
+    told: list[OSError] = []
 
     def fails_at_first(pool: Any, sync: Callable[[Path], None], path: Path) -> None:
         if path.name.startswith("bad"):
@@ -148,8 +149,8 @@ def test_syncs_go_on_after_some_of_them_failed(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(pools, "run_to_end", fails_at_first)
     for number in range(SYNC_THREADS):
-        pools.sync_soon(Path(f"/bad-{number}"), done.append)
-    pools.sync_soon(Path("/good"), done.append)
+        pools.sync_soon(Path(f"/bad-{number}"), done.append, told.append)
+    pools.sync_soon(Path("/good"), done.append, told.append)
     pools.drain()
     assert done == [Path("/good")]
 
