@@ -116,7 +116,8 @@ class FetcherManager:
                 _end(fetcher)
 
     def shutdown(self) -> None:
-        """Blocks. Stop all."""
+        """Blocks. Stop all, and begin none: a move between log directories may end only now."""
+        self._adds_none = True
         fetchers, self._fetchers = list(self._fetchers.values()), {}
         for fetcher in fetchers:
             _end(fetcher)

@@ -599,4 +599,12 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if error.errno == errno.ENOENT:\n",
         tests="tests/unit/log/test_crash_and_faults.py -k in_the_background",
     ),
+    Mutant(
+        breaks="no fetcher begins behind the stop of all",
+        file="kafka_zk/replication/following/fetchers.py",
+        old='        """Blocks. Stop all, and begin none: a move between log directories may end only now."""\n'
+        "        self._adds_none = True\n",
+        new='        """Blocks. Stop all."""\n',
+        tests="tests/unit/replication/test_fetchers.py -k behind_the_stop",
+    ),
 )

@@ -63,3 +63,13 @@ def test_a_stop_waits_for_no_back_off_that_begins_with_it(tmp_path: Path, monkey
     with gevent.Timeout(30):
         stopping[0].join()
     pair.close()
+
+
+def test_no_fetcher_begins_behind_the_stop_of_all(pair: Pair) -> None:
+    """The end of a move between log directories has the partition followed again."""
+    pair.order()
+    eventually(pair, lambda: pair.ports == [9001])
+    fetchers = pair.follower.manager.fetchers
+    fetchers.shutdown()
+    fetchers.follow([pair.followed])
+    assert not fetchers._fetchers
