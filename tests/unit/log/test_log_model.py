@@ -100,7 +100,7 @@ class LogMachine(RuleBasedStateMachine):
             first, batch = self.end, self.next_batch(count, 0, codec, -1)
             # As the leader sent it: neither is under the crc.
             batch[:8], batch[12:16] = first.to_bytes(8), self.epoch.to_bytes(4)
-            if len(data) + len(batch) > self.config.segment_bytes:
+            if len(batch) > self.config.segment_bytes:
                 self.end = self.model.pop().first
                 break
             data += batch
