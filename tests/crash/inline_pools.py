@@ -21,7 +21,7 @@ class InlinePools(LogPools):
         self._chance = chance
         self.append = self.read = self.maintenance = self.sync = None  # type: ignore[assignment]
         self.deletion = self.large = None  # type: ignore[assignment]
-        self._to_sync: dict[Path, Callable[[Path], None]] = {}
+        self._to_sync: dict[Path, tuple[Callable[[Path], None], Callable[[OSError], object]]] = {}
         self._syncers: set[gevent.Greenlet[..., None]] = set()
 
     def start(self) -> None:

@@ -230,7 +230,6 @@ class LogSegment:
         if preallocate_bytes:
             self.file.preallocate(preallocate_bytes)
         self.indexes.make_room()
-        self.indexes.learn_fullness()  # segment.index.bytes may leave no space for any entry.
 
     def appended(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
         """Take in that a batch of `size_bytes` was written behind the last one. Raises OSError."""

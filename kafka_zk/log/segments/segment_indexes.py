@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka_zk.log.files import names
+from kafka_zk.log.files import names, time_index
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.offset_index import OffsetIndex, OffsetPosition
 from kafka_zk.log.files.time_index import TimeIndex, TimestampOffset
@@ -66,7 +66,8 @@ class SegmentIndexes:
         self._transaction: TransactionIndex | None = None
         self.interval_bytes = interval_bytes
         self.bytes_since_last_entry = 0
-        self.are_full = False
+        # segment.index.bytes may leave no space for any entry: the time index keeps one slot free.
+        self.are_full = max_bytes < 2 * time_index.ENTRY_SIZE_BYTES
         self.are_unchecked = are_unchecked
         self.are_being_rebuilt = False
 

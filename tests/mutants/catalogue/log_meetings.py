@@ -573,9 +573,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="an index without space for an entry refuses no record",
-        file="kafka_zk/log/segments/segment.py",
-        old="        self.indexes.learn_fullness()  # segment.index.bytes may leave no space for any entry.\n",
-        new="",
+        file="kafka_zk/log/segments/segment_indexes.py",
+        old="        self.are_full = max_bytes < 2 * time_index.ENTRY_SIZE_BYTES\n",
+        new="        self.are_full = False\n",
         tests="tests/unit/log/test_unified_log.py -k no_space_for_an_entry",
     ),
     Mutant(

@@ -329,13 +329,15 @@ def test_where_an_index_has_no_space_for_an_entry_each_append_gets_a_segment(pla
     append(log, "3")
     append(log, "4")
     assert [segment.base_offset for segment in log.segments] == [0, 1, 2, 3, 4]
+    log.roll()
     log.close()
     log = place.open(config, clean=True, recovery_point=5)
     append(log, "5")
+    append(log, "6")
     place.crash(log)
     log = place.open(config)
-    append(log, "6")
-    assert values(log) == [str(number) for number in range(7)]
+    append(log, "7")
+    assert values(log) == [str(number) for number in range(8)]
 
 
 def test_a_rolled_segment_is_trimmed_and_its_time_index_complete(place: Place) -> None:
