@@ -12,6 +12,7 @@ from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.decisions.actions import JoinResult
 from kafka_zk.coordinator.group.decisions.joining import Join
+from kafka_zk.coordinator.group.decisions.records import LONGEST_STRING_BYTES, is_storable
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import InvalidRequest
 from kafka_zk.protocol.messages.join_group import (
@@ -39,7 +40,10 @@ def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGr
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     if len(request.protocols) > MAX_PROTOCOLS:
         raise InvalidRequest(f"A member may name {MAX_PROTOCOLS} protocols, not {len(request.protocols)}.")
-    joined = ctx.services.group_coordinator.join_group(request.group_id, _join(request, ctx))
+    join = _join(request, ctx)
+    if not all(map(is_storable, (join.new_member_id, join.protocol_type, *(name for name, _ in join.protocols)))):
+        raise InvalidRequest(f"A name of this member takes more than {LONGEST_STRING_BYTES} bytes in a record.")
+    joined = ctx.services.group_coordinator.join_group(request.group_id, join)
     return joined.then(lambda result: _response(result, ctx.api_version))
 
 

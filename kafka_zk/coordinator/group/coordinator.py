@@ -32,7 +32,7 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.joining import Join, check_session_timeout, join_group
 from kafka_zk.coordinator.group.decisions.membership import delete, heartbeat, leave
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
-from kafka_zk.coordinator.group.decisions.records import REMEMBERED_LENGTH
+from kafka_zk.coordinator.group.decisions.records import REMEMBERED_LENGTH, is_storable
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
 from kafka_zk.coordinator.group.manager import GroupManager
 from kafka_zk.coordinator.group.metrics import GroupMetrics, register_gauges, register_timers
@@ -203,7 +203,7 @@ class GroupCoordinator:
 
     def _check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
         """NONE if this broker coordinates the group, else the error."""
-        if not group_id and not may_be_empty:
+        if (not group_id and not may_be_empty) or not is_storable(group_id):
             return ErrorCode.INVALID_GROUP_ID
         if not self._is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE

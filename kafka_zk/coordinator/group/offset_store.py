@@ -19,7 +19,7 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.membership import check_commit
 from kafka_zk.coordinator.group.decisions.offset_deletion import may_delete_offsets
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
-from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
+from kafka_zk.coordinator.group.decisions.records import is_storable, offset_key, offset_value
 from kafka_zk.coordinator.group.manager import GroupManager
 from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.performer import Performer
@@ -155,9 +155,11 @@ class OffsetStore:
         )
 
     def _may_store(self, metadata: str) -> bool:
-        """Whether the metadata is within the limit, in UTF-16 units like a Java string's length."""
+        """Whether the metadata is within the limit, in UTF-16 units like a Java string's length, and fits a record."""
         limit = self._metadata_max_length
-        return len(metadata) <= limit // 2 or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 <= limit
+        if len(metadata) > limit // 2 and len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > limit:
+            return False
+        return is_storable(metadata)
 
     # --- reading and removal -----------------------------------------------------------------------------------------
 

@@ -138,4 +138,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/coordinator/test_producer_ids.py -k nobody_waits",
     ),
+    Mutant(
+        breaks="a group whose id no record holds is refused",
+        file="kafka_zk/coordinator/group/coordinator.py",
+        old=" or not is_storable(group_id):",
+        new=":",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k whose_id_no_record_holds",
+    ),
+    Mutant(
+        breaks="metadata that no record holds are refused",
+        file="kafka_zk/coordinator/group/offset_store.py",
+        old="        return is_storable(metadata)\n",
+        new="        return True\n",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k metadata_that_no_record_holds",
+    ),
+    Mutant(
+        breaks="a member with a name that no record holds is refused",
+        file="kafka_zk/api/group/join_group.py",
+        old="    if not all(map(is_storable, ",
+        new="    if not any(map(is_storable, ",
+        tests="tests/unit/api/test_many_failures.py -k name_that_no_record_holds",
+    ),
 )

@@ -224,6 +224,28 @@ def test_metadata_that_is_too_large_is_refused_and_leaves_nothing_pending(made: 
     assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
 
 
+def test_metadata_that_no_record_holds_leaves_nothing_pending(tmp_path: Path):
+    """Of 12,000 bytes that are no UTF-8, each becomes three."""
+    made = Coordinated(tmp_path, **{"offset.metadata.max.bytes": "20000"})
+    made.lead()
+    assert made.commit(5, metadata="\N{REPLACEMENT CHARACTER}" * 12_000) is ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert made.fetch(stable=True) == (ErrorCode.NONE, None), "a consumer would wait for ever"
+    made.close()
+
+
+def test_a_group_whose_id_no_record_holds_is_refused_and_forgotten(made: Coordinated):
+    made.lead()
+    group_id = "\N{REPLACEMENT CHARACTER}" * 12_000
+    join = Join("", "m", None, "c", "/h", 10_000, 10_000, "consumer", RANGE)
+    assert made.coordinator.join_group(group_id, join).value.error is ErrorCode.INVALID_GROUP_ID
+    offsets = {TP: OffsetAndMetadata(5, 0, "", 0)}
+    answer = made.coordinator.commit_offsets(
+        group_id, member_id="", group_instance_id=None, generation=-1, offsets=offsets
+    )
+    assert answer.value == {TP: ErrorCode.INVALID_GROUP_ID}
+    assert made.coordinator.list_groups() == (ErrorCode.NONE, [])
+
+
 def test_rule_60_a_batch_larger_than_one_read_is_loaded_whole(made: Coordinated):
     made.lead()
     metadata = "x" * 4096
