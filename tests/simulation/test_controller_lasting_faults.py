@@ -12,6 +12,7 @@ from kafka_zk.protocol.messages.alter_partition import (
     RequestTopicData,
 )
 from kafka_zk.zk.znodes import (
+    BrokerIdZNode,
     PreferredReplicaElectionZNode,
     ReassignPartitionsZNode,
     TopicPartitionStateZNode,
@@ -169,3 +170,14 @@ def test_a_znode_that_cannot_be_read_counts_as_missing(two_topics, path):
     two_topics.create_topic("next", {0: [3]}, uuid.UUID(int=3))
     two_topics.settle()
     assert two_topics.state("next").leader == 3
+
+
+def test_a_registration_that_nobody_can_be_told_of_prevents_no_failover(two_topics):
+    odd = b'{"version":5,"jmx_port":-1,"timestamp":"1","endpoints":["ODD://h:1"]}'
+    two_topics.zookeeper.ensure(BrokerIdZNode.path(7), odd)
+    two_topics.settle()
+    new_controller(two_topics)
+    assert two_topics.controller.is_active
+    two_topics.create_topic("next", {0: [3]}, uuid.UUID(int=3))
+    two_topics.settle()
+    assert two_topics.brokers[3].hosted[tp("next")] == (3, 0)

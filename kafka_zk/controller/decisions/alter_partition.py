@@ -84,6 +84,9 @@ def decide(
         return AlreadySo(current)
     if wanted.partition_epoch < current.partition_epoch:
         return Refused(InvalidUpdateVersion())
+    if wanted.recovery_state not in (RECOVERED, RECOVERING):
+        # Nobody could read the state any more.
+        return Refused(InvalidRequest())
     if wanted.recovery_state == RECOVERING and len(wanted.isr) > 1:
         return Refused(InvalidRequest())
     if wanted.recovery_state == RECOVERING and current.recovery_state == RECOVERED:

@@ -165,9 +165,9 @@ class DelegationTokenZNode:
                 owner=desanitize(document["owner"]),
                 token_requester=desanitize(document.get("tokenRequester", document["owner"])),
                 renewers=tuple(desanitize(renewer) for renewer in document.get("renewers", [])),
-                issue_timestamp=documents.integer(document["issueTimestamp"]),
-                max_timestamp=documents.integer(document["maxTimestamp"]),
-                expiry_timestamp=documents.integer(document["expiryTimestamp"]),
+                issue_timestamp=documents.long_integer(document["issueTimestamp"]),
+                max_timestamp=documents.long_integer(document["maxTimestamp"]),
+                expiry_timestamp=documents.long_integer(document["expiryTimestamp"]),
             )
 
         return documents.read(data, DelegationTokenZNode.path(token_id), build)

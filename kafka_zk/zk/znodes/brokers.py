@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.config.endpoints import SECURITY_PROTOCOLS, EndPoint
 from kafka_zk.zk.operations import Stat
 from kafka_zk.zk.znodes import documents
 
 VERSION_WITH_FEATURES = 5
+LARGEST_ID = 2**31 - 1
 _ID = re.compile(r"[0-9]{1,10}", re.ASCII)
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
@@ -51,7 +52,7 @@ class BrokerIdsZNode:
 
         Differs from Kafka, whose controller cannot start while such a child is there.
         """
-        return sorted(int(name) for name in names if _ID.fullmatch(name))
+        return sorted(int(name) for name in names if _ID.fullmatch(name) and int(name) <= LARGEST_ID)
 
 
 class BrokerIdZNode:
@@ -91,10 +92,11 @@ class BrokerIdZNode:
             version = documents.integer(document["version"])
             if version < 1:
                 raise ValueError(f"Unsupported version of broker registration: {version}")
+            rack = document.get("rack")
             return BrokerRegistration(
                 broker_id=broker_id,
                 endpoints=_endpoints(version, document),
-                rack=document.get("rack"),
+                rack=None if rack is None else documents.text(rack),
                 jmx_port=documents.integer(document["jmx_port"]),
                 timestamp_ms=int(document.get("timestamp", 0)),
                 features={
@@ -122,7 +124,10 @@ def _endpoint(address: str, protocols: Mapping[str, str]) -> EndPoint:
         raise ValueError(f"Unable to parse {address} to a broker endpoint")
     listener_name = parsed.group(1).upper()
     # Without a map (versions 2 and 3) the listener is named after its protocol.
-    return EndPoint(listener_name, protocols.get(listener_name, listener_name), parsed.group(2), int(parsed.group(3)))
+    protocol = protocols.get(listener_name, listener_name)
+    if protocol not in SECURITY_PROTOCOLS:
+        raise ValueError(f"{protocol} is not a security protocol")
+    return EndPoint(listener_name, protocol, parsed.group(2), documents.integer(int(parsed.group(3))))
 
 
 class BrokerSequenceIdZNode:

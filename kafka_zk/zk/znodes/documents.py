@@ -48,14 +48,26 @@ def integers(value: object) -> tuple[int, ...]:
 
 
 def integer(value: object) -> int:
-    """A whole number; raises TypeError (true and 1.5 are none)."""
+    """A whole number of 32 bits, as requests hold them; raises TypeError (true and 1.5 are none), ValueError."""
+    return _within(value, 32)
+
+
+def long_integer(value: object) -> int:
+    """A whole number of 64 bits; raises as `integer`."""
+    return _within(value, 64)
+
+
+def _within(value: object, bits: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"not a whole number: {value!r}")
+    if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        raise ValueError(f"not a number of {bits} bits: {value}")
     return value
 
 
 def text(value: object) -> str:
-    """A string; raises TypeError."""
+    """A string that UTF-8 can hold, unlike half of a surrogate pair; raises TypeError, ValueError."""
     if not isinstance(value, str):
         raise TypeError(f"not a string: {value!r}")
+    value.encode()
     return value

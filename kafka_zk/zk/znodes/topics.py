@@ -18,6 +18,8 @@ from kafka_zk.zk.znodes import documents
 
 ASSIGNMENT_VERSION = 3
 STATE_VERSION = 1
+RECOVERY_STATES = (0, 1)
+"""Recovered, and recovering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class TopicZNode:
             topic_id = document.get("topic_id")
             return TopicAssignment(
                 {
-                    int(index): PartitionReplicas(
+                    _index(index): PartitionReplicas(
                         documents.integers(replicas),
                         documents.integers(adding.get(index, [])),
                         documents.integers(removing.get(index, [])),
@@ -98,6 +100,13 @@ class TopicZNode:
             )
 
         return documents.read(data, TopicZNode.path(topic), build)
+
+
+def _index(text: str) -> int:
+    index = documents.integer(int(text))
+    if index < 0:
+        raise ValueError(f"{text} is not a partition")
+    return index
 
 
 class TopicPartitionsZNode:
@@ -147,8 +156,15 @@ class TopicPartitionStateZNode:
                 leader_epoch=documents.integer(document["leader_epoch"]),
                 isr=documents.integers(document["isr"]),
                 controller_epoch=documents.integer(document["controller_epoch"]),
-                recovery_state=documents.integer(document.get("leader_recovery_state", 0)),
+                recovery_state=_recovery_state(document.get("leader_recovery_state", 0)),
                 partition_epoch=partition_epoch,
             )
 
         return documents.read(data, TopicPartitionStateZNode.path(topic_partition), build)
+
+
+def _recovery_state(value: object) -> int:
+    state = documents.integer(value)
+    if state not in RECOVERY_STATES:
+        raise ValueError(f"{state} is not a leader recovery state")
+    return state

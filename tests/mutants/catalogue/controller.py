@@ -91,4 +91,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/simulation/test_controller_brokers.py -k goes_to",
     ),
+    Mutant(
+        breaks="a znode's number that no request can hold is malformed",
+        file="kafka_zk/zk/znodes/documents.py",
+        old="    return _within(value, 32)\n",
+        new="    return _within(value, 64)\n",
+        tests="tests/unit/zk/test_znodes.py -k no_request_can_hold",
+    ),
+    Mutant(
+        breaks="a registration with an unknown security protocol is malformed",
+        file="kafka_zk/zk/znodes/brokers.py",
+        old="    if protocol not in SECURITY_PROTOCOLS:\n",
+        new="    if not protocol:\n",
+        tests="tests/simulation/test_controller_lasting_faults.py -k nobody_can_be_told_of",
+    ),
+    Mutant(
+        breaks="a rack that is no text is malformed",
+        file="kafka_zk/zk/znodes/brokers.py",
+        old="rack=None if rack is None else documents.text(rack),",
+        new="rack=rack,",
+        tests="tests/unit/zk/test_znodes.py -k no_request_can_hold",
+    ),
+    Mutant(
+        breaks="an unknown leader recovery state is not written",
+        file="kafka_zk/controller/decisions/alter_partition.py",
+        old="    if wanted.recovery_state not in (RECOVERED, RECOVERING):\n",
+        new="    if wanted.recovery_state < RECOVERED:\n",
+        tests="tests/unit/controller/test_alter_partition.py -k no_kafka_knows",
+    ),
 )

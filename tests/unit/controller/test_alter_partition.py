@@ -112,3 +112,8 @@ def test_only_the_present_life_of_a_broker_may_ask():
     assert isinstance(broker_epoch_problem(context, 1, 100), StaleBrokerEpoch)
     assert isinstance(broker_epoch_problem(context, 1, 102), StaleBrokerEpoch)
     assert isinstance(broker_epoch_problem(context, 9, 109), StaleBrokerEpoch)
+
+
+def test_a_recovery_state_that_no_kafka_knows_is_refused():
+    """Written, it would make the partition's state unreadable for all."""
+    assert refusal(given()[0], wanted((1,), recovery_state=2)) is InvalidRequest

@@ -16,6 +16,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.errors import MalformedZNode
 from kafka_zk.zk.operations import Stat
 from kafka_zk.zk.znodes import (
+    BrokerIdsZNode,
     BrokerIdZNode,
     BrokerRegistration,
     ClusterIdZNode,
@@ -254,3 +255,42 @@ BAD = [b"", b"{", b"[]", b"null", b'{"version":9}', b'{"version":"x"}', b"\xff",
 def test_bad_data_are_one_error(decode: Callable[[bytes], object], data: bytes) -> None:
     with pytest.raises(MalformedZNode):
         decode(data)
+
+
+REGISTRATION = {"version": 5, "jmx_port": -1, "timestamp": "1", "endpoints": ["PLAINTEXT://h:1"], "rack": "r"}
+STATE = {"version": 1, "leader": 1, "leader_epoch": 1, "controller_epoch": 1, "isr": [1]}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"rack": 5},
+        {"rack": "\ud800"},
+        {"endpoints": ["PLAINTEXT://h:99999999999"]},
+        {"endpoints": ["ODD://h:1"]},
+        {"listener_security_protocol_map": {"PLAINTEXT": "ODD"}},
+    ],
+)
+def test_a_registration_that_no_request_can_hold_is_malformed(changed: dict[str, object]) -> None:
+    """Else the controller's requests to all brokers could not be written."""
+    assert BrokerIdZNode.decode(json.dumps(REGISTRATION).encode(), STAT, 1).rack == "r"
+    with pytest.raises(MalformedZNode):
+        BrokerIdZNode.decode(json.dumps({**REGISTRATION, **changed}).encode(), STAT, 1)
+
+
+def test_a_broker_id_of_more_than_32_bits_is_none() -> None:
+    assert BrokerIdsZNode.ids(["2147483647", "2147483648", "7"]) == [7, 2147483647]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"leader_epoch": 2**31}, {"controller_epoch": 2**40}, {"isr": [2**31]}, {"leader_recovery_state": 2}]
+)
+def test_a_state_that_no_request_can_hold_is_malformed(changed: dict[str, object]) -> None:
+    with pytest.raises(MalformedZNode):
+        TopicPartitionStateZNode.decode(json.dumps({**STATE, **changed}).encode(), STAT, TopicPartition("t", 0))
+
+
+@pytest.mark.parametrize("partitions", [{"0": [2**31]}, {"2147483648": [1]}, {"-1": [1]}])
+def test_an_assignment_that_no_request_can_hold_is_malformed(partitions: dict[str, list[int]]) -> None:
+    with pytest.raises(MalformedZNode):
+        TopicZNode.decode(json.dumps({"version": 1, "partitions": partitions}).encode())
