@@ -723,4 +723,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        again = set(undecided)\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k between_two_batches",
     ),
+    Mutant(
+        breaks="a stored password with impossible iterations is refused",
+        file="kafka_zk/config/password_encoder.py",
+        old="        if not 0 < iterations <= MOST_ITERATIONS:\n",
+        new="        if not 0 < iterations:\n",
+        tests="tests/unit/config/test_password_encoder.py -k impossible_numbers",
+    ),
+    Mutant(
+        breaks="a stored password with an impossible key is refused",
+        file="kafka_zk/config/password_encoder.py",
+        old="        if key_length_bits not in KEY_LENGTHS_BITS:\n",
+        new="        if key_length_bits > 2**20:\n",
+        tests="tests/unit/config/test_password_encoder.py -k impossible_numbers",
+    ),
 )

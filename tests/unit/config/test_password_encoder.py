@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,18 @@ def test_another_secret_reads_nothing() -> None:
 def test_what_is_no_such_value_is_refused(text: str) -> None:
     with pytest.raises(ConfigException, match="Password could not be decoded"):
         PasswordEncoder("secret", os.urandom).decode(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("iterations", 10**20), ("iterations", 0), ("keyLength", 10**20), ("keyLength", 2**31 - 8), ("keyLength", 100)],
+)
+def test_a_value_with_impossible_numbers_is_refused_at_once(name: str, value: int) -> None:
+    """Whoever wrote it into ZooKeeper: a broker starts without it."""
+    encoder = PasswordEncoder("secret", os.urandom)
+    odd = re.sub(f"{name}:[0-9]+", f"{name}:{value}", encoder.encode("password"))
+    with pytest.raises(ConfigException, match=str(value)):
+        encoder.decode(odd)
 
 
 def _texts(value: object) -> list[str]:
