@@ -101,8 +101,9 @@ class LogFile:
         """Blocks. Raises OSError when the line could not be written."""
         file = self._file or self._open(now_s)
         if self._rolling.is_due(self._size_bytes, len(line), now_s):
-            file.close()
+            # Whatever becomes of what is buffered: a full disk fails the close, and the file is closed all the same.
             self._file = None
+            file.close()
             # Rolling fails for a missing or busy file: do not lose the line, write it to the old one.
             with contextlib.suppress(OSError):
                 self._rolling.roll(self._path)
@@ -115,9 +116,10 @@ class LogFile:
             self._file.flush()
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Raises OSError when the last lines could not be written."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def _open(self, now_s: float) -> BinaryIO:
         self._path.parent.mkdir(parents=True, exist_ok=True)

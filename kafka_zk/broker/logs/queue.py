@@ -8,6 +8,7 @@ Invariants  At most `capacity` lines wait. A line that does not fit is counted, 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import sys
@@ -70,13 +71,15 @@ class LogQueue:
             self.dropped_count += 1
             self._unreported += 1
             return
-        if not self._started:
-            self._started = True
-            self._thread.start()
         if self._unreported:
             lost, self._unreported = self._unreported, 0
             self._queue.put((destination, b"[%d log lines were lost: the log could not keep up]\n" % lost))
         self._queue.put((destination, line))
+        if not self._started:
+            # Without a further thread, lines wait until one can be started: logging fails nobody.
+            with contextlib.suppress(RuntimeError):
+                self._thread.start()
+                self._started = True
 
     def close(self) -> None:
         """Blocks, for two seconds at most: write what is waiting and end the thread."""
@@ -111,13 +114,17 @@ class LogQueue:
         return True
 
     def _attempt(self, destination: Destination, action: Callable[[], None]) -> bool:
-        """A log that cannot be written must not stop the broker: say so once, on standard error, and go on."""
+        """A log that cannot be written must not stop the broker: say so once, on standard error, and go on.
+
+        Whatever the error is: without this thread no other log would be written either. Standard error may be gone.
+        """
         try:
             action()
-        except OSError as error:
+        except Exception as error:
             if id(destination) not in self._failing:
                 self._failing.add(id(destination))
-                print(f"Cannot write a log: {error}", file=sys.__stderr__)
+                with contextlib.suppress(OSError, ValueError):
+                    print(f"Cannot write a log: {error}", file=sys.__stderr__)
             return False
         return True
 

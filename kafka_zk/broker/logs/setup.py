@@ -13,6 +13,7 @@ Threshold and layout.ConversionPattern, and ${...} of kafka.logs.dir and the env
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -73,7 +74,9 @@ class LoggingSystem:
         self._files.close()
         self._console.close()
         for destination in self._destinations:
-            destination.close()
+            # That it could not be written was said when it was tried; it must not change the exit code.
+            with contextlib.suppress(OSError):
+                destination.close()
 
     def _set_up(self, logger: logging.Logger, value: str, handlers: Mapping[str, logging.Handler]) -> None:
         self._loggers.append(logger)

@@ -1,3 +1,4 @@
+import errno
 import io
 import logging
 import os
@@ -203,6 +204,88 @@ def test_a_file_that_cannot_be_written_is_told_once_and_stops_nothing(tmp_path: 
     good.close()
     assert (tmp_path / "good.log").read_bytes() == b"line\n"
     assert told.getvalue().count("Cannot write a log") == 1
+
+
+class _Gone(io.StringIO):
+    """The standard error of a broker whose terminal was closed."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+class _Full(io.RawIOBase):
+    """A file on a disk without space."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def fill_disk_under(file: LogFile, waiting: bytes = b"") -> None:
+    """What was not flushed yet cannot be written any more."""
+    file._file = io.BufferedWriter(_Full())
+    file._file.write(waiting)
+
+
+def test_a_file_that_cannot_be_written_stops_nothing_though_nobody_can_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "__stderr__", _Gone())
+    (tmp_path / "a-directory").mkdir()
+    bad, good = LogFile(tmp_path / "a-directory", NeverRolling()), LogFile(tmp_path / "good.log", NeverRolling())
+    log_queue = LogQueue("test")
+    log_queue.put(bad, b"line\n")
+    wait_until(lambda: log_queue._failing or not log_queue._thread.is_alive(), "the first line was tried")
+    log_queue.put(good, b"line\n")
+    log_queue.close()
+    good.close()
+    assert (tmp_path / "good.log").read_bytes() == b"line\n"
+
+
+def test_a_file_that_rolls_while_the_disk_is_full_is_written_again_once_there_is_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "__stderr__", io.StringIO())
+    file = LogFile(tmp_path / "server.log", RollingBySize(20, 1))
+    file.write(b"0123456789\n", 0)
+    file.flush()
+    fill_disk_under(file, b"lost\n")
+    log_queue = LogQueue("test")
+    log_queue.put(file, b"0123456789\n")
+    wait_until(lambda: log_queue._failing or not log_queue._thread.is_alive(), "the roll was tried")
+    log_queue.put(file, b"later\n")
+    log_queue.close()
+    file.close()
+    assert (tmp_path / "server.log").read_bytes() == b"0123456789\nlater\n"
+
+
+def test_a_stop_with_a_full_disk_writes_the_other_logs(system: LoggingSystem, tmp_path: Path):
+    system.configure(given_file_appender(tmp_path / "full.log"), log_dir=tmp_path)
+    full = system._destinations[0]
+    assert isinstance(full, LogFile)
+    fill_disk_under(full, b"lost\n")
+    good = LogFile(tmp_path / "good.log", NeverRolling())
+    good.write(b"line\n", 0)
+    system._destinations.append(good)
+    system.close()
+    assert (tmp_path / "good.log").read_bytes() == b"line\n"
+
+
+def test_lines_wait_for_a_thread_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    file = LogFile(tmp_path / "server.log", NeverRolling())
+    log_queue = LogQueue("test")
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        log_queue.put(file, b"one\n")
+    log_queue.put(file, b"two\n")
+    log_queue.close()
+    file.close()
+    assert (tmp_path / "server.log").read_bytes() == b"one\ntwo\n"
 
 
 def test_a_file_rolls_when_its_period_is_over(tmp_path: Path):
