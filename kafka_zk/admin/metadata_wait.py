@@ -9,7 +9,7 @@ Source      DelayedCreatePartitions, DelayedDeleteTopics, DelayedElectLeader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Generic, TypeVar
 
 from kafka_zk.clock import Clock
@@ -58,8 +58,10 @@ class MetadataWait:
             state = self._cache.partition(partition.topic, partition.partition)
             return state is not None and state.leader == leaders[partition]
 
-        topics = {partition.topic for partition in leaders}
-        return self._wait(_Wait(set(leaders), is_led, max(0, timeout_ms)), topics)
+        wanted: dict[str, set[TopicPartition]] = {}
+        for partition in leaders:
+            wanted.setdefault(partition.topic, set()).add(partition)
+        return self._wait(_Wait(wanted, is_led, max(0, timeout_ms)))
 
     def shutdown(self) -> None:
         self._purgatory.shutdown()
@@ -70,11 +72,11 @@ class MetadataWait:
         if timeout_ms <= 0:
             # Kafka answers such a request with a timeout without looking, even where the cache is up to date already.
             return completed(set(topics))
-        return self._wait(_Wait(set(topics), is_shown, timeout_ms), topics)
+        return self._wait(_Wait({topic: {topic} for topic in topics}, is_shown, timeout_ms))
 
-    def _wait(self, wait: _Wait[Wanted], topics: Iterable[str]) -> Pending[set[Wanted]]:
+    def _wait(self, wait: _Wait[Wanted]) -> Pending[set[Wanted]]:
         wait.answer.when_left(lambda gone: self._purgatory.cancel(wait) if gone else None)
-        self._purgatory.complete_or_watch(wait, topics)
+        self._purgatory.complete_or_watch(wait, list(wait.missing))
         return wait.answer
 
     def _check(self, topics: Collection[str], deleted: Collection[TopicPartition]) -> None:
@@ -83,17 +85,30 @@ class MetadataWait:
 
 
 class _Wait(DelayedOperation, Generic[Wanted]):
-    __slots__ = ("_is_shown", "_missing", "answer")
+    """`missing`: what is wanted and not shown yet, by topic. An update costs only what is wanted of its topics."""
 
-    def __init__(self, wanted: set[Wanted], is_shown: Callable[[Wanted], bool], timeout_ms: int) -> None:
+    __slots__ = ("_is_shown", "answer", "missing")
+
+    def __init__(self, missing: dict[str, set[Wanted]], is_shown: Callable[[Wanted], bool], timeout_ms: int) -> None:
         super().__init__(timeout_ms)
         self._is_shown = is_shown
-        self._missing = wanted
+        self.missing = missing
         self.answer: Pending[set[Wanted]] = Pending()
 
     def try_complete(self) -> bool:
-        self._missing = {each for each in self._missing if not self._is_shown(each)}
-        return not self._missing
+        for topic in list(self.missing):
+            self._look_at(topic)
+        return not self.missing
+
+    def try_complete_for(self, key: Hashable) -> bool:
+        if isinstance(key, str):
+            self._look_at(key)
+        return not self.missing
+
+    def _look_at(self, topic: str) -> None:
+        left = {each for each in self.missing.pop(topic, ()) if not self._is_shown(each)}
+        if left:
+            self.missing[topic] = left
 
     def on_complete(self) -> None:
-        self.answer.complete(self._missing)
+        self.answer.complete({each for wanted in self.missing.values() for each in wanted})

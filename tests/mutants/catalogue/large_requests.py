@@ -173,4 +173,11 @@ MUTANTS = (
         new="            records = partition.records\n",
         tests="tests/unit/replication/test_fetch.py -k nor_refused",
     ),
+    Mutant(
+        breaks="an update costs a wait for the metadata only what it names",
+        file="kafka_zk/admin/metadata_wait.py",
+        old="        if isinstance(key, str):\n            self._look_at(key)\n        return not self.missing\n",
+        new="        return self.try_complete()\n",
+        tests="tests/unit/admin/test_metadata_wait.py -k only_what_it_names",
+    ),
 )
