@@ -198,8 +198,8 @@ class Leadership:
             self._metadata_cache.forget([topic.name for topic in gone])
             return len(gone) == len(topics)
 
-    def _outlive(self, topic_partitions: Collection[TopicPartition]) -> None:
-        """Their topics are gone without a request to delete them.
+    def _outlive(self, topic_partitions: Sequence[TopicPartition]) -> None:
+        """Blocks now and then. Their topics are gone without a request to delete them.
 
         Logs stay on the disk until a new topic of that name is created: a ZooKeeper that lost its topics, for instance,
         is no reason to delete their records.
@@ -207,7 +207,7 @@ class Leadership:
         if not topic_partitions:
             return
         self._fetchers.forget(topic_partitions)
-        for topic_partition in topic_partitions:
+        for topic_partition in serving_others(topic_partitions):
             self._end(topic_partition)
             self._log_manager.has_no_topic(topic_partition)
         ended = [ReplicaStop(topic_partition, EPOCH_DURING_DELETE, delete=True) for topic_partition in topic_partitions]
@@ -443,7 +443,7 @@ class Leadership:
             self._check_controller(controller_epoch, controller_id)
             codes: list[tuple[TopicPartition, ErrorCode]] = []
             stopped: list[ReplicaStop] = []
-            for stop in stops:
+            for stop in serving_others(stops):
                 try:
                     self._check_stop(stop)
                     # Also if its log cannot be deleted: it is not hosted any more, and so never reported as offline.

@@ -180,4 +180,32 @@ MUTANTS = (
         new="        return self.try_complete()\n",
         tests="tests/unit/admin/test_metadata_wait.py -k only_what_it_names",
     ),
+    Mutant(
+        breaks="the stop of many replicas lets others in",
+        file="kafka_zk/replication/leadership.py",
+        old="            for order in serving_others(orders):\n                try:\n",
+        new="            for order in orders:\n                try:\n",
+        tests="tests/unit/replication/test_many_partitions.py -k stop_of_many_replicas",
+    ),
+    Mutant(
+        breaks="the metrics of many topics are folded in parts",
+        file="kafka_zk/metrics/topic_metrics.py",
+        old="        return bool(unfolded)\n",
+        new="        return bool(unfolded) and self._fold(now_ms)\n",
+        tests="tests/unit/metrics/test_topic_metrics.py -k some_at_a_time",
+    ),
+    Mutant(
+        breaks="a topic that is removed during a fold of the metrics does not come back",
+        file="kafka_zk/metrics/topic_metrics.py",
+        old="            if self._topics.get(topic) is metrics:\n",
+        new="            if metrics is not None:\n",
+        tests="tests/unit/metrics/test_topic_metrics.py -k does_not_come_back",
+    ),
+    Mutant(
+        breaks="removing the metrics of a topic looks at none of the others",
+        file="kafka_zk/metrics/topic_metrics.py",
+        old="            self._registry.remove(_MBEAN + name, topic=topic)\n",
+        new="            self._registry.remove_tagged(_MBEAN + name, topic=topic)\n",
+        tests="tests/unit/metrics/test_topic_metrics.py -k no_metric_of_the_others",
+    ),
 )

@@ -1,7 +1,10 @@
+from collections.abc import Iterator
+from typing import Any
+
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.meters import Meter
-from kafka_zk.metrics.topic_metrics import BrokerTopicStats
+from kafka_zk.metrics.topic_metrics import TOPICS_PER_FOLD, BrokerTopicStats
 
 TOPICS = "kafka.server:type=BrokerTopicMetrics,name="
 
@@ -52,3 +55,43 @@ def test_meters_say_what_they_count():
     metric = registry.find(TOPICS + "BytesInPerSec")
     assert isinstance(metric, Meter)
     assert metric.attributes()["EventType"] == "bytes"
+
+
+def test_many_topics_are_folded_some_at_a_time_and_none_is_missed():
+    registry = given_registry()
+    stats = BrokerTopicStats(registry)
+    many = [f"t{number}" for number in range(3 * TOPICS_PER_FOLD)]
+    for name in many:
+        stats.topic(name).bytes_in(1)
+    assert registry.fold_some()
+    assert count_of(registry, TOPICS + "BytesInPerSec") == TOPICS_PER_FOLD
+    registry.fold()
+    assert [count_of(registry, TOPICS + "BytesInPerSec", topic=name) for name in many] == [1] * len(many)
+
+
+def test_a_topic_that_is_removed_in_the_middle_of_a_fold_does_not_come_back():
+    registry = given_registry()
+    stats = BrokerTopicStats(registry)
+    for number in range(2 * TOPICS_PER_FOLD):
+        stats.topic(f"t{number}").bytes_in(1)
+    assert registry.fold_some()
+    late = stats.topic("t0")
+    stats.remove_topic("t0")
+    late.bytes_in(1)
+    registry.fold()
+    assert registry.find(TOPICS + "BytesInPerSec", topic="t0") is None
+
+
+def test_removing_a_topic_looks_at_no_metric_of_the_others():
+    class Unwalkable(dict[Any, Any]):
+        def __iter__(self) -> Iterator[Any]:
+            raise AssertionError("there may be tens of thousands")
+
+    registry = given_registry()
+    stats = BrokerTopicStats(registry)
+    stats.topic("a").bytes_in(1)
+    registry.fold()
+    registry._metrics = Unwalkable(registry._metrics)
+    stats.remove_topic("a")
+    registry._metrics = dict(registry._metrics.items())
+    assert registry.find(TOPICS + "BytesInPerSec", topic="a") is None

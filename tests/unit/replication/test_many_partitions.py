@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from kafka_zk.clock import SimClock
 from kafka_zk.log.cleaner.states import LOGS_PER_ROUND, NAMES_PER_ROUND, CleanerStates
 from kafka_zk.log.directory import data_dir
-from kafka_zk.replication import manager
+from kafka_zk.replication import manager, orders
+from kafka_zk.replication.leadership import EPOCH_DURING_DELETE
+from kafka_zk.replication.orders import StopOrder
 from tests.unit.replication.broker import Broker
 
 
@@ -58,6 +61,17 @@ def test_looking_for_lagging_members_of_isrs_lets_others_in(broker: Broker, monk
     others.during(lambda: broker.clock.advance(broker.config.replica_lag_time_max_ms // 2))
     assert len(seen) == 6
     assert seen[0] < seen[2] < seen[4]
+
+
+def test_the_stop_of_many_replicas_lets_others_in(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deletion of thousands of topics is one request."""
+    for index in range(6):
+        broker.lead(index=index)
+    monkeypatch.setattr(orders, "ORDERS_PER_TURN", 2)
+    asked = [StopOrder(partition.topic_partition, EPOCH_DURING_DELETE, True) for partition in broker.manager.hosted]
+    stop = partial(broker.manager.stop_replicas, asked, controller_epoch=1, controller_id=0)
+    assert Others().during(stop) >= 3
+    assert not len(broker.manager.hosted)
 
 
 def test_choosing_what_to_clean_lets_others_in_though_nothing_is_compacted() -> None:
