@@ -10,7 +10,6 @@ Source      ConfigHelper.describeConfigs; ConfigAdminManager, ZkAdminManager.alt
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -24,6 +23,7 @@ from kafka_zk.config.errors import ConfigException, RefusedOverride
 from kafka_zk.config.tables.broker import BROKER_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
 from kafka_zk.config.topic import validate_overrides
+from kafka_zk.config.values import java_integer
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.protocol.errors import BrokerError, InvalidConfig, InvalidRequest, UnknownTopicOrPartition
 from kafka_zk.zk import entity_configs
@@ -109,7 +109,7 @@ class ConfigAdmin:
             texts = self._broker_values(name, changes, stored)
             if validate_only:
                 return None
-            whose = f"broker {int(name)}" if name else "brokers"
+            whose = f"broker {self._broker_id}" if name else "brokers"
             log.info("Updating %s with new configuration : %s", whose, _loggable(texts))
             with _refusals_of(ConfigResourceType.BROKER, name):
                 return self._broker_configs.to_store(texts, for_all_brokers=not name)
@@ -205,13 +205,14 @@ def _refusals_of(resource_type: ConfigResourceType, name: str) -> Iterator[None]
 
 
 def _broker_id(name: str, noun: str) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]+", name):
+    broker_id = java_integer(name, 32)
+    if broker_id is None:
         raise InvalidRequest(f"{noun} id must be an integer, but it is: {name}")
-    return int(name)
+    return broker_id
 
 
 def _broker_path(name: str) -> str:
-    return entity_path(("brokers", str(int(name)) if name else None))
+    return entity_path(("brokers", str(java_integer(name, 32)) if name else None))
 
 
 def _loggable(values: Mapping[str, str]) -> str:

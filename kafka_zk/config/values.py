@@ -59,11 +59,25 @@ def parse(name: str, config_type: ConfigType, text: str) -> ConfigValue:
 
 
 def _parse_integer(name: str, config_type: ConfigType, text: str, trimmed: str) -> int:
-    limit = 1 << (_BITS[config_type] - 1)
-    # 20 characters hold every number that fits; more digits need not be converted to be refused.
-    if _INTEGER.fullmatch(trimmed) and len(trimmed.lstrip("+-").lstrip("0")) < 20 and -limit <= int(trimmed) < limit:
-        return int(trimmed)
-    raise invalid_value(name, text, f"Not a number of type {config_type.name}")
+    value = java_integer(trimmed, _BITS[config_type])
+    if value is None:
+        raise invalid_value(name, text, f"Not a number of type {config_type.name}")
+    return value
+
+
+def java_integer(text: str, bits: int) -> int | None:
+    """What Integer.parseInt (32 `bits`) makes of `text`; None for what is no number of so many bits.
+
+    Python converts no more than 4,300 digits, leading zeros included.
+    """
+    if not _INTEGER.fullmatch(text):
+        return None
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) >= 20:
+        # 19 digits hold every number of 64 bits.
+        return None
+    value = -int(digits or "0") if text.startswith("-") else int(digits or "0")
+    return value if -(1 << bits - 1) <= value < 1 << bits - 1 else None
 
 
 def _parse_boolean(name: str, text: str, trimmed: str) -> bool:

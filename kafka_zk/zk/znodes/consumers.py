@@ -6,6 +6,7 @@ Source      kafka.zk.ConsumerOffset.
 
 from __future__ import annotations
 
+from kafka_zk.config.values import java_integer
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.operations import Stat
 
@@ -23,5 +24,5 @@ class ConsumerOffsetZNode:
 
     @staticmethod
     def decode(data: bytes | None, stat: Stat | None = None) -> int | None:
-        """None when there is no offset."""
-        return int(data) if data and data.lstrip(b"-").isdigit() else None
+        """None when there is no offset, or one that no answer can hold."""
+        return java_integer((data or b"").decode("ascii", "replace"), 64)

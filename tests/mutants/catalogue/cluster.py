@@ -772,4 +772,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            with contextlib.suppress(KeyError):\n",
         tests="tests/unit/broker/test_logs.py -k thread_that_cannot_be_started",
     ),
+    Mutant(
+        breaks="a number may begin with more zeros than Python converts",
+        file="kafka_zk/config/values.py",
+        old='    digits = text.lstrip("+-").lstrip("0")\n',
+        new='    digits = text.lstrip("+-")\n',
+        tests="tests/unit/config/test_values.py -k zeros",
+    ),
+    Mutant(
+        breaks="the id of a broker has 32 bits",
+        file="kafka_zk/admin/configs.py",
+        old="    broker_id = java_integer(name, 32)\n",
+        new="    broker_id = java_integer(name, 64)\n",
+        tests="tests/unit/admin/test_configs.py -k other_brokers",
+    ),
+    Mutant(
+        breaks="an old offset that no answer can hold is none",
+        file="kafka_zk/zk/znodes/consumers.py",
+        old='"replace"), 64)\n',
+        new='"replace"), 66)\n',
+        tests="tests/unit/zk/test_znodes.py -k old_offset",
+    ),
 )

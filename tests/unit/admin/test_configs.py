@@ -101,6 +101,9 @@ def test_other_brokers_and_unknown_topics_are_refused() -> None:
         scene.admin.check_broker("2", [], keep_others=True)
     with pytest.raises(InvalidRequest, match="Node id must be an integer, but it is: two"):
         scene.admin.check_broker("two", [], keep_others=True)
+    for number in ("2147483648", "9" * 5_000):
+        with pytest.raises(InvalidRequest, match="Node id must be an integer, but it is: "):
+            scene.admin.check_broker(number, [], keep_others=True)
     with pytest.raises(UnknownTopicOrPartition, match="The topic 'u' does not exist"):
         scene.admin.alter_topic("u", [], keep_others=False, validate_only=False)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from kafka_zk.config.metadata_version import KNOWN_VERSIONS, MetadataVersion, find_version, version_of_level
-from kafka_zk.config.values import java_double
+from kafka_zk.config.values import ConfigType, java_double, java_integer, parse
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,27 @@ def test_levels_of_the_feature_begin_with_3_0_iv1_and_have_no_gap():
     assert (levels["3.0-IV0"], levels["3.0-IV1"], levels["3.9-IV0"]) == (-1, 1, 21)
     assert [str(version_of_level(level)) for level in range(1, 24)] == list(KNOWN_VERSIONS)[-23:]
     assert (version_of_level(0), str(version_of_level(-1))) == (None, "0.8.0")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2147483647", 2**31 - 1),
+        ("2147483648", None),
+        ("-2147483648", -(2**31)),
+        ("+7", 7),
+        ("-0", 0),
+        ("0" * 5_000 + "7", 7),
+        ("9" * 5_000, None),
+        ("1_0", None),
+        ("--1", None),
+        ("", None),
+    ],
+)
+def test_integers_are_read_as_java_reads_them(text: str, value: int | None):
+    """However many zeros they begin with."""
+    assert java_integer(text, 32) == value
+
+
+def test_a_config_may_begin_with_thousands_of_zeros():
+    assert parse("retention.ms", ConfigType.LONG, "0" * 5_000 + "7") == 7

@@ -294,3 +294,8 @@ def test_a_state_that_no_request_can_hold_is_malformed(changed: dict[str, object
 def test_an_assignment_that_no_request_can_hold_is_malformed(partitions: dict[str, list[int]]) -> None:
     with pytest.raises(MalformedZNode):
         TopicZNode.decode(json.dumps({"version": 1, "partitions": partitions}).encode())
+
+
+@pytest.mark.parametrize(("data", "offset"), [(b"-5", -5), (b"--5", None), (b"9" * 19, None), (b"9" * 5_000, None)])
+def test_an_old_offset_that_no_answer_can_hold_is_none(data: bytes, offset: int | None) -> None:
+    assert ConsumerOffsetZNode.decode(data) == offset
