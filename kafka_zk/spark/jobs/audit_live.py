@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kafka_zk.client.admin.admin_client import AdminClient
-from kafka_zk.client.admin.calls import Call, Calls
+from kafka_zk.client.admin.calls import Call, Calls, raise_for
 from kafka_zk.client.admin.cluster import Cluster
 from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
 from kafka_zk.client.config import ClientConfig
@@ -24,7 +24,7 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.range_reading.fetching import partition_of
 from kafka_zk.config.tables.admin import ADMIN_KEYS
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
-from kafka_zk.protocol.messages import fetch
+from kafka_zk.protocol.messages import fetch, list_offsets
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import batches, computed_crc
 from kafka_zk.spark.jobs.audit_findings import (
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 FETCH_BYTES = 8 * 1024 * 1024
 FIRST_FOR_FOLLOWERS = 11
 FETCH_WAIT_MS = 500
+ANY_REPLICA = -2
+"""A replica id by which a broker answers of its own log, also where it does not lead (DEBUGGING_REPLICA_ID)."""
 PATIENCE_S = 15.0
 """How long a replica may make no progress below the committed offset before it counts as lagging."""
 
@@ -175,9 +177,12 @@ def _fetch_all(properties: Mapping[str, str], replica: Replica, extent: Extent) 
             found = partition_of(answer)
             if found is None:
                 continue  # The broker lets a client wait that is above its quota; its next answer waits, too.
-            if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and found.log_start_offset > extent.end:
-                extent.start = extent.end = found.log_start_offset
-                continue
+            if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                # The response does not contain the log's offsets.
+                log_start_offset = _log_start(calls, replica)
+                if log_start_offset > extent.end:
+                    extent.start = extent.end = log_start_offset
+                    continue
             if found.error_code != ErrorCode.NONE:
                 raise error_class_for(ErrorCode(found.error_code))
             assert found.records is None or isinstance(found.records, (bytes, bytearray, memoryview)), (
@@ -194,6 +199,24 @@ def _fetch_all(properties: Mapping[str, str], replica: Replica, extent: Extent) 
                 return
     finally:
         cluster.close()
+
+
+def _log_start(calls: Calls, replica: Replica) -> int:
+    """Blocks. Where the replica's log begins. Raises BrokerError, KafkaException."""
+    topic, partition = replica.topic_partition
+    earliest = list_offsets.ListOffsetsPartition(partition_index=partition, timestamp=OffsetSpec.EARLIEST)
+    wanted = list_offsets.ListOffsetsTopic(name=topic, partitions=[earliest])
+
+    def build(_: int) -> list_offsets.ListOffsetsRequest:
+        return list_offsets.ListOffsetsRequest(replica_id=ANY_REPLICA, topics=[wanted])
+
+    request, response = list_offsets.LIST_OFFSETS_REQUEST, list_offsets.LIST_OFFSETS_RESPONSE
+    answer = calls.to_node(replica.broker_id, Call("listOffsets", request, response, build))
+    for answered in answer.topics:
+        for found in answered.partitions:
+            raise_for(found.error_code, None)
+            return found.offset
+    raise KafkaException("the broker's response does not contain the partition")
 
 
 def _call(replica: Replica, offset: int) -> Call[fetch.FetchRequest, fetch.FetchResponse]:

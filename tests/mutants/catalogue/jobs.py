@@ -271,4 +271,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new=".parquet(as_plain_name(offsets_path).replace(chr(92), ''))",
         tests="tests/integration/test_offsets_table.py",
     ),
+    Mutant(
+        breaks="an audit fetches a replica from where its log begins",
+        file="kafka_zk/spark/jobs/audit_live.py",
+        old="                if log_start_offset > extent.end:\n",
+        new="                if log_start_offset < extent.end:\n",
+        tests="tests/unit/spark/test_audit_live.py -k begins_later",
+    ),
 )

@@ -17,8 +17,10 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.types import uuid_to_base64
+from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
 from kafka_zk.record import Record, build_batch
+from kafka_zk.spark.jobs.audit_findings import DigestRow, Row
+from kafka_zk.spark.jobs.audit_live import Replica, fetched_replica
 from kafka_zk.spark.sources.kafka.reading import KafkaInputPartition, read_piece
 from kafka_zk.spark.sources.kafka.settings import batch_settings
 from tests.unit.client.scripted_broker import API_VERSIONS_KEY, ScriptedBroker
@@ -111,6 +113,11 @@ class LiveSource:
 
         self.run(read)
         return found
+
+    def audited(self) -> tuple[list[Row], list[DigestRow]]:
+        """What an audit of the live replicas finds of this one."""
+        replica = Replica(TopicPartition("t", 0), self.topic_id, 1, compacted=False, committed=self.log.high_watermark)
+        return self.run(lambda: fetched_replica({"bootstrap.servers": self._front.bootstrap}, replica))
 
     # --- in threads of the front -------------------------------------------------------------------------------------
 
