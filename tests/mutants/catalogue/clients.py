@@ -410,4 +410,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            self.commits.run_callbacks()\n",
         tests="tests/unit/client/consumer/test_interrupted_calls.py -k ends_no_step",
     ),
+    Mutant(
+        breaks="a consumer whose system had no thread at first joins its group later",
+        file="kafka_zk/client/consumer/group/coordinator_link.py",
+        old="            thread.start()\n",
+        new="            self._thread = thread\n            thread.start()\n",
+        tests="tests/unit/client/consumer/test_no_threads.py -k joins_at_a_later_poll",
+    ),
+    Mutant(
+        breaks="committed offsets are asked for again where the request could not be made",
+        file="kafka_zk/client/consumer/group/group_member.py",
+        old="            self.commits.fetch(wanted, self._take_positions)\n",
+        new="            self._is_fetching = True\n            self.commits.fetch(wanted, self._take_positions)\n",
+        tests="tests/unit/client/consumer/test_no_threads.py -k asks_again",
+    ),
+    Mutant(
+        breaks="a commit that could not be sent is not waited for",
+        file="kafka_zk/client/consumer/group/commits.py",
+        old="        sent_ms = self._clock.monotonic_ms()\n",
+        new="        sent_ms = self._clock.monotonic_ms()\n        self._pending += 1\n",
+        tests="tests/unit/client/consumer/test_no_threads.py -k not_waited_for",
+    ),
 )

@@ -87,7 +87,6 @@ class Commits:
             error = _rebalancing() if joining else CommitFailed()
             self._finished.append(partial(callback, offsets, error))
             return
-        self._pending += 1
         sent_ms = self._clock.monotonic_ms()
 
         def finish(error: Exception | None) -> None:
@@ -106,6 +105,8 @@ class Commits:
             finish,
             timeout_ms=timeout_ms,
         )
+        # Only now: what could not be asked is not waited for. Outcomes are delivered in this thread, by a later call.
+        self._pending += 1
 
     def _error_in(self, answer: OffsetCommitResponse, identity: Identity) -> Exception | None:
         for topic in answer.topics:

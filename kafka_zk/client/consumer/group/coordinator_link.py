@@ -106,13 +106,16 @@ class CoordinatorLink:
         """Ask the coordinator, as soon as one is found. Fails as NetworkClient.send does.
 
         Fails with TimeoutException after `timeout_ms`, else request.timeout.ms, also if no coordinator is found.
+        Raises RuntimeError, and asks nothing, if the system has no thread for the link.
         """
         wait_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._clock.monotonic_ms() + wait_ms
-        self._inbox.append(_Question(request, response, build, on_answer, on_error, deadline_ms, timeout_ms))
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="kafka-coordinator-heartbeat-thread", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name="kafka-coordinator-heartbeat-thread", daemon=True)
+            thread.start()
+            # Only now: if the system has no thread for it, the next request tries again.
+            self._thread = thread
+        self._inbox.append(_Question(request, response, build, on_answer, on_error, deadline_ms, timeout_ms))
         self._network.wakeup()
 
     def deliver(self) -> bool:
