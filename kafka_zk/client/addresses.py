@@ -69,8 +69,9 @@ def resolve(address: Address) -> list[tuple[int, SocketAddress]]:
     """Blocks. Returns socket family and address of every entry of the resolver, IPv4 first as in Java."""
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except (socket.gaierror, UnicodeError):
-        # What is no valid name (an empty label, one of more than 63 characters) never reaches the resolver.
+    except (OSError, ValueError):
+        # What is no valid name (an empty label, one of more than 63 characters, a NUL) never reaches the resolver. A
+        # resolver that cannot read its files, for want of a descriptor, fails with the system's error, not its own.
         return []
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return [(family, target) for family, _, _, _, target in found]

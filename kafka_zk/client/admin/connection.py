@@ -133,12 +133,15 @@ def _connect(address: Address, setup_timeout_ms: int, deadline_s: float) -> sock
         left = min(setup_timeout_ms / 1000, deadline_s - time.monotonic())
         if left <= 0:
             raise TimeoutException("There was no time left to connect.")
-        attempt = socket.socket(family, socket.SOCK_STREAM)
-        attempt.settimeout(left)
+        attempt = None
         try:
+            # A system may have no socket for an address that its resolver names: no IPv6, no descriptor.
+            attempt = socket.socket(family, socket.SOCK_STREAM)
+            attempt.settimeout(left)
             attempt.connect(target)
         except OSError as error:
-            attempt.close()
+            if attempt is not None:
+                attempt.close()
             failure = ConnectFailed(f"{java_text(address.host, target[0])}:{address.port}", str(error))
             continue
         return attempt

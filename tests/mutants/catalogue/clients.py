@@ -139,8 +139,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what cannot be a name does not resolve",
         file="kafka_zk/client/addresses.py",
-        old="except (socket.gaierror, UnicodeError):",
-        new="except socket.gaierror:",
+        old="except (OSError, ValueError):",
+        new="except OSError:",
         tests="tests/unit/client/network/test_network_client.py -k cannot_be_a_name",
     ),
     Mutant(
@@ -430,5 +430,19 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        sent_ms = self._clock.monotonic_ms()\n",
         new="        sent_ms = self._clock.monotonic_ms()\n        self._pending += 1\n",
         tests="tests/unit/client/consumer/test_no_threads.py -k not_waited_for",
+    ),
+    Mutant(
+        breaks="a resolver without a descriptor fails one connection, not the client",
+        file="kafka_zk/client/addresses.py",
+        old="except (OSError, ValueError):",
+        new="except (socket.gaierror, ValueError):",
+        tests="tests/unit/client/network/test_network_client.py -k look_a_host_up",
+    ),
+    Mutant(
+        breaks="an admin client passes over an address for which there is no socket",
+        file="kafka_zk/client/admin/connection.py",
+        old="        attempt = None\n",
+        new="        attempt = socket.socket(family, socket.SOCK_STREAM)\n",
+        tests="tests/unit/client/admin/test_cluster.py -k passed_over",
     ),
 )

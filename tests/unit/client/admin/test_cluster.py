@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_zk.client.addresses import SocketAddress
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.cluster import Cluster, NoNode
 from kafka_zk.client.admin.connection import Connection
@@ -69,3 +70,23 @@ def _found(cluster: Cluster, node_id: int, deadline_s: float) -> bool:
         except NoNode:
             time.sleep(0.005)
     return False
+
+
+NO_FAMILY_HERE = 12
+"""Of DECnet, which Linux does not have any more."""
+
+
+def test_an_address_for_which_there_is_no_socket_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel without IPv6, whose hosts file names ::1 nevertheless; or no descriptor is free."""
+    with pytest.raises(OSError):
+        socket.socket(NO_FAMILY_HERE, socket.SOCK_STREAM)
+    with ScriptedBroker({METADATA_KEY: listing("a")}, versions=VERSIONS) as broker:
+        there: list[tuple[int, SocketAddress]] = [(NO_FAMILY_HERE, ("::1", broker.port))]
+        monkeypatch.setattr("kafka_zk.client.admin.connection.resolve", lambda _: there)
+        config = {"bootstrap.servers": broker.bootstrap}
+        cluster = Cluster(ClientConfig(ADMIN_KEYS, config), client_id="c", log_prefix="c")
+        with pytest.raises(NoNode):
+            cluster.any_node(time.monotonic() + PATIENCE_S)
+        there.append((socket.AF_INET, (broker.host, broker.port)))
+        with AdminClient(config) as admin:
+            assert [topic.name for topic in admin.list_topics()] == ["a"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import threading
 import time
@@ -399,6 +401,27 @@ def test_a_host_is_looked_up_again_when_a_connection_to_it_was_lost(
         client.disconnect(1)
 
 
-@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+def test_who_cannot_look_a_host_up_tells_the_request_and_serves_the_others(
+    client: NetworkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a free descriptor the resolver cannot read its files, and says so with the error of the system."""
+    poll_until(client, lambda: client.metadata.has_answer)
+    calls = Calls(client)
+    calls.list_groups(1)
+    assert calls.wait_for(1) == [ListGroupsResponse()]
+    monkeypatch.setattr(socket, "getaddrinfo", no_descriptor)
+    client.add_node(Node(9, Address("elsewhere", 1)))
+    calls.list_groups(9)
+    calls.list_groups(1)
+    lost, answered = calls.wait_for(3)[1:]
+    assert isinstance(lost, DisconnectException)
+    assert answered == ListGroupsResponse()
+
+
+def no_descriptor(*_: Any, **__: Any) -> Any:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64, "a\0b"])
 def test_what_cannot_be_a_name_does_not_resolve(host: str) -> None:
     assert resolve(Address(host, 1)) == []
