@@ -129,6 +129,8 @@ class KafkaConsumer:
                     member.rebalance.leave("the consumer unsubscribed from all topics")
             finally:
                 self._subscriptions.unsubscribe()
+                # Nor ask for them any more: a request may create a topic that was deleted.
+                self._metadata.set_topics((), self._clock.monotonic_ms())
 
     def subscription(self) -> frozenset[str]:
         """The subscribed topics, or those that match the pattern."""

@@ -41,9 +41,19 @@ class OffsetSearch:
 
     def look_up(self, timestamps: Mapping[TopicPartition, int], timeout_s: float) -> dict[TopicPartition, FoundOffset]:
         """Blocks. Raises TimeoutException, and errors that a retry cannot resolve."""
+        metadata, topics = self._network.metadata, {partition.topic for partition in timestamps}
+        metadata.borrow_topics(topics, self._clock.monotonic_ms())
+        try:
+            return self._look_up(timestamps, topics, timeout_s)
+        finally:
+            metadata.return_topics(topics)
+
+    def _look_up(
+        self, timestamps: Mapping[TopicPartition, int], topics: set[str], timeout_s: float
+    ) -> dict[TopicPartition, FoundOffset]:
         deadline_ms = self._clock.monotonic_ms() + int(timeout_s * 1000)
         found: dict[TopicPartition, FoundOffset] = {}
-        self._learn_topics({partition.topic for partition in timestamps}, deadline_ms)
+        self._learn_topics(topics, deadline_ms)
         while len(found) < len(timestamps):
             failed: dict[TopicPartition, Exception] = {}
             missing = {partition: at for partition, at in timestamps.items() if partition not in found}
@@ -71,11 +81,9 @@ class OffsetSearch:
         return {partition: found[partition] for partition in timestamps}
 
     def _learn_topics(self, topics: set[str], deadline_ms: int) -> None:
-        """Request the leaders of topics that are not subscribed, temporarily. Raises for refused ones."""
+        """Wait until the leaders of topics are known that are not subscribed. Raises for refused ones."""
         metadata = self._network.metadata
         unknown = [topic for topic in topics if topic not in metadata.snapshot.topics]
-        for topic in unknown:
-            metadata.add_topic(topic, self._clock.monotonic_ms())
         if unknown:
             # Also for refused topics: they may be allowed by now.
             known_update = metadata.request_update()

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -64,6 +65,8 @@ class ClusterMetadata:
         self._lock = threading.RLock()
         self._topics: dict[str, int] = {}
         self._new_topics: dict[str, None] = {}
+        self._borrowed: Counter[str] = Counter()
+        """Topics that callers look at for a while, and how many do."""
         self._all_topics = False
         self._epochs: dict[TopicPartition, int] = {}
         self._wanted = True
@@ -90,6 +93,23 @@ class ClusterMetadata:
                 self._new_topics[topic] = None
                 self._allowed_ms = now_ms
             return is_new
+
+    def borrow_topics(self, topics: Collection[str], now_ms: int) -> None:
+        """Request these topics, too, until `return_topics`: a program that looks at a topic does not want it for ever,
+        and a request may create one that was deleted."""
+        with self._lock:
+            if not self._requested.issuperset(topics):
+                self._allowed_ms = now_ms
+            self._borrowed.update(topics)
+
+    def return_topics(self, topics: Collection[str]) -> None:
+        """Those that were borrowed."""
+        with self._lock:
+            self._borrowed -= Counter(topics)
+
+    @property
+    def _requested(self) -> set[str]:
+        return {*self._topics, *self._borrowed}
 
     def set_topics(self, topics: Iterable[str], now_ms: int) -> bool:
         """Request exactly these topics. Returns whether one of them is new, so that an update is needed."""
@@ -129,7 +149,7 @@ class ClusterMetadata:
         with self._lock:
             self._number += 1
             is_partial = bool(self._new_topics) and not self._wanted and not self._all_topics
-            topics = list(self._new_topics if is_partial else self._topics)
+            topics = list(self._new_topics if is_partial else {**self._topics, **self._borrowed})
             # Topics requested while the response is under way must be requested again.
             self._new_topics.clear()
             self._wanted = False
@@ -220,12 +240,12 @@ class ClusterMetadata:
             broker.node_id: Node(broker.node_id, Address(broker.host, broker.port), broker.rack)
             for broker in answer.brokers
         }
-        kept = self.snapshot if question.is_partial else ClusterSnapshot({})
-        topics = {name: topic for name, topic in kept.topics.items() if name in self._topics}
-        errors = {name: code for name, code in kept.topic_errors.items() if name in self._topics}
+        kept, requested = self.snapshot if question.is_partial else ClusterSnapshot({}), self._requested
+        topics = {name: topic for name, topic in kept.topics.items() if name in requested}
+        errors = {name: code for name, code in kept.topic_errors.items() if name in requested}
         for topic in answer.topics:
             name = topic.name
-            if name is None or not (self._all_topics or name in self._topics):
+            if name is None or not (self._all_topics or name in requested):
                 continue
             topics.pop(name, None)
             errors.pop(name, None)

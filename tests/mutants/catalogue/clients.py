@@ -445,4 +445,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        attempt = socket.socket(family, socket.SOCK_STREAM)\n",
         tests="tests/unit/client/admin/test_cluster.py -k passed_over",
     ),
+    Mutant(
+        breaks="a topic whose offsets were asked for is not asked for again, which may create it",
+        file="kafka_zk/client/consumer/searches.py",
+        old="            metadata.return_topics(topics)\n",
+        new="            pass\n",
+        tests="tests/unit/client/consumer/test_topics_asked_for.py -k not_asked_for_again",
+    ),
+    Mutant(
+        breaks="a topic is asked for as long as somebody waits for its offsets",
+        file="kafka_zk/client/consumer/searches.py",
+        old="        metadata.borrow_topics(topics, self._clock.monotonic_ms())\n",
+        new="        metadata.borrow_topics((), 0)\n",
+        tests="tests/unit/client/consumer/test_topics_asked_for.py -k waits_for_its_end",
+    ),
+    Mutant(
+        breaks="who reads nothing any more asks for no topic",
+        file="kafka_zk/client/consumer/kafka_consumer.py",
+        old="                self._metadata.set_topics((), self._clock.monotonic_ms())\n",
+        new="                pass\n",
+        tests="tests/unit/client/consumer/test_topics_asked_for.py -k reads_nothing",
+    ),
 )
