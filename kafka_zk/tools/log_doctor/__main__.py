@@ -14,6 +14,7 @@ from pathlib import Path
 from kafka_zk.log.doctor.checkup import CheckUp, check_up
 from kafka_zk.log.doctor.findings import Finding, Severity
 from kafka_zk.log.doctor.log_dir import LogDir, LogDirInUse, check_free, look_at
+from kafka_zk.tools.common.endings import run_as_program
 from kafka_zk.tools.log_doctor.identity import check_identities
 from kafka_zk.tools.log_doctor.options import Wanted, WrongUsage, parse
 from kafka_zk.tools.log_doctor.output import Progress, as_json, print_findings, summary
@@ -40,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """Entry point of an installed package."""
-    sys.exit(main())
+    """`main` as a program."""
+    sys.exit(run_as_program(main))
 
 
 def _run(wanted: Wanted) -> int:

@@ -47,16 +47,27 @@ class Written(NamedTuple):
 
 
 def restore(result: CheckUp, wanted: Wanted) -> int:
-    """The exit code. Raises WrongUsage, OSError."""
+    """The exit code. Raises WrongUsage, also where ZooKeeper refuses a write; OSError."""
     brokers = _broker_ids(result.log_dirs, wanted.broker_ids)
     implied = imply(_replicas(result, brokers), _cluster_id(result.log_dirs), broker_retention=wanted.broker_retention)
     implied.warnings.append(NOT_IN_DIRECTORIES)
     errors = result.count(Severity.ERROR)
     if errors:
         implied.warnings.append(f"the directories have {errors} errors; run without --znodes to see them")
-    written = list(_write(implied, wanted)) if wanted.apply else None
-    _tell(implied, written, wanted)
-    return 2 if any(each.outcome is Outcome.KEPT for each in written or ()) else 0
+    if not wanted.apply:
+        _tell(implied, None, wanted)
+        return 0
+    written: list[Written] = []
+    try:
+        for each in _write(implied, wanted):
+            written.append(each)  # noqa: PERF402 (a list made at once would be lost with an error)
+    except ZkError as error:
+        raise WrongUsage(f"not all znodes were written: {error}") from error
+    finally:
+        # Also after an error or Ctrl-C: what was replaced is nowhere else.
+        if written or not implied.znodes:
+            _tell(implied, written, wanted)
+    return 2 if any(each.outcome is Outcome.KEPT for each in written) else 0
 
 
 def _broker_ids(log_dirs: Sequence[LogDir], given: Sequence[int]) -> dict[str, int]:

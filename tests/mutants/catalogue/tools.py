@@ -250,4 +250,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/spark/test_unread_output.py -k pipeline",
     ),
+    Mutant(
+        breaks="what nobody can read changes no exit code of the doctor",
+        file="kafka_zk/tools/log_doctor/__main__.py",
+        old="    sys.exit(run_as_program(main))\n",
+        new="    sys.exit(main())\n",
+        tests="tests/unit/tools/log_doctor/test_command.py -k nobody_can_read",
+    ),
+    Mutant(
+        breaks="what the doctor replaced is told also where a later write fails",
+        file="kafka_zk/tools/log_doctor/restoring.py",
+        old="    finally:\n        # Also after an error",
+        new="    else:\n        # Also after an error",
+        tests="tests/unit/tools/log_doctor/test_command.py -k later_write_fails",
+    ),
 )

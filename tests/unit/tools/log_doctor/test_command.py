@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kafka_zk.log.files import names
+from kafka_zk.tools.log_doctor import restoring
+from kafka_zk.zk.errors import NoNode, TooLarge
 from tests.unit.log.doctor.given import (
     PLAIN,
     TXN,
@@ -24,6 +27,7 @@ from tests.unit.log.doctor.given import (
 )
 from tests.unit.log.doctor.test_damage import BATCH_BYTES, SECOND, cut, file, patch
 
+TIMEOUT_S = 60
 Capture = pytest.CaptureFixture[str]
 
 
@@ -213,3 +217,59 @@ def test_an_address_of_zookeeper_that_is_none_is_told_in_a_sentence(data: Path, 
     znodes = ("--znodes", "--apply", "--broker-id", "1", "--zookeeper", "foo:bar", data)
     code, _, err = printed(capsys, *znodes)
     assert (code, err) == (1, '--zookeeper foo:bar: For input string: "bar"\n')
+
+
+@pytest.mark.parametrize("where", [">/dev/full", "2>/dev/full", "| true", ">&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("offset, code", [(None, 0), (270, 2)])
+def test_what_nobody_can_read_changes_no_exit_code(data: Path, where: str, offset: int | None, code: int) -> None:
+    """1 would say that nothing was examined."""
+    if offset:
+        patch(file(data, SECOND), offset, b"\xff")
+    shell = f'"$0" -m kafka_zk.tools.log_doctor "$1" {where}; exit "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(
+        ["bash", "-c", shell, sys.executable, str(data)], capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+class FailingZooKeeper:
+    """Holds another content in every znode, and takes `takes` writes."""
+
+    def __init__(self, takes: int, end: BaseException) -> None:
+        self.takes, self.end = takes, end
+        self.written: list[str] = []
+
+    def start(self) -> None: ...
+    def close(self) -> None: ...
+
+    def children(self, path: str) -> list[str]:
+        raise NoNode(path)
+
+    def get_many(self, paths: Sequence[str]) -> list[object]:
+        return [(b'{"before": true}', None) for _ in paths]
+
+    def set(self, path: str, data: bytes) -> None:
+        if len(self.written) == self.takes:
+            raise self.end
+        self.written.append(path)
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "told"),
+    [
+        (TooLarge("/brokers/topics/t", "it is too large"), 1, "not all znodes were written: it is too large\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_what_was_replaced_is_told_also_where_a_later_write_fails(
+    data: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, end: BaseException, code: int, told: str
+) -> None:
+    """What a znode held before is nowhere else."""
+    zookeeper = FailingZooKeeper(2, end)
+    monkeypatch.setattr(restoring, "ZkClient", lambda *_, **__: zookeeper)
+    options = ("--znodes", "--apply", "--overwrite", "--broker-id", "1", "--zookeeper", "h:1", data)
+    found, out, err = printed(capsys, *options)
+    assert found == code
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("replaced: ")] == zookeeper.written
+    assert out.count('  it contained {"before": true}') == len(zookeeper.written) == 2
+    assert err.endswith(told)
