@@ -1,7 +1,7 @@
 """kafka-pipeline.sh JOB: arguments, session, job, exit code.
 
 Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 130 interrupted, 143
-terminated. A closed or full stdout changes nothing: the job is done.
+terminated. Output that nobody reads, or that has no room, changes nothing: the job is done.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DONE, FAILED, WRONG = 0, 1, 2
 def run() -> None:
     """Entry point of spark-submit."""
     open_closed_streams()
-    forgive("stdout")
+    forgive("stdout", "stderr")
     with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(Path(scratch))
         code = main(sys.argv[1:], Path(scratch))

@@ -27,7 +27,7 @@ exec "{java}" "${{arguments[@]}}"
 def run() -> None:
     """Entry point of an installed package."""
     open_closed_streams()
-    forgive("stdout")
+    forgive("stdout", "stderr")
     with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(Path(scratch))
         # Imported late: the imports take long enough to be interrupted.

@@ -278,4 +278,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                if log_start_offset < extent.end:\n",
         tests="tests/unit/spark/test_audit_live.py -k begins_later",
     ),
+    Mutant(
+        breaks="a job goes on though nobody reads its progress",
+        file="kafka_zk/spark/cli/command.py",
+        old='    forgive("stdout", "stderr")\n',
+        new='    forgive("stdout")\n',
+        tests="tests/unit/spark/test_unread_output.py -k command",
+    ),
+    Mutant(
+        breaks="kafka-pipeline.sh goes on though nobody reads its progress",
+        file="kafka_zk/tools/pipeline/__main__.py",
+        old='    forgive("stdout", "stderr")\n',
+        new='    forgive("stdout")\n',
+        tests="tests/unit/spark/test_unread_output.py -k pipeline",
+    ),
 )
