@@ -118,6 +118,9 @@ class Sender:
         wait_ms = self._send_what_is_ready(now_ms)
         if idempotence is not None and idempotence.needs_id:
             wait_ms = min(wait_ms, self._id_call.wait_ms(now_ms))
+        if idempotence is not None and idempotence.fatal_error is not None:
+            # Records that came since, from a callback perhaps, are aborted by the next iteration. Nothing wakes it.
+            wait_ms = min(wait_ms, self._settings.retry_backoff.wait_ms(1))
         self._client.poll(min(max(wait_ms, 0) / 1000, LONGEST_POLL_S))
 
     # --- draining ----------------------------------------------------------------------------------------------------

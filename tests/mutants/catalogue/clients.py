@@ -466,4 +466,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                pass\n",
         tests="tests/unit/client/consumer/test_topics_asked_for.py -k reads_nothing",
     ),
+    Mutant(
+        breaks="what a callback sends of a producer that is refused is refused at once",
+        file="kafka_zk/client/producer/sender.py",
+        old="            wait_ms = min(wait_ms, self._settings.retry_backoff.wait_ms(1))\n",
+        new="            pass\n",
+        tests="tests/unit/client/producer/test_interrupted_sends.py -k refused_at_once",
+    ),
 )

@@ -11,10 +11,11 @@ import pytest
 from kafka_zk.client.errors import IllegalStateException
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot
 from kafka_zk.client.network.metadata import ClusterMetadata
-from kafka_zk.client.producer.futures import RecordMetadata
-from kafka_zk.protocol.errors import ErrorCode, TopicAuthorizationFailed
+from kafka_zk.client.producer.futures import RecordFuture, RecordMetadata
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, ErrorCode, TopicAuthorizationFailed
+from kafka_zk.protocol.messages.init_producer_id import InitProducerIdResponse
 from tests.support.processes import wait_until
-from tests.unit.client.producer.conftest import PATIENCE_S, Produce, TakingBroker
+from tests.unit.client.producer.conftest import INIT_PRODUCER_ID_KEY, PATIENCE_S, Produce, TakingBroker
 
 
 @pytest.mark.parametrize("end", [SystemExit(), gevent.Timeout(1)], ids=["SystemExit", "gevent.Timeout"])
@@ -48,6 +49,23 @@ def test_where_the_thread_ends_no_record_is_waited_for(
     producer.flush(PATIENCE_S)
     with pytest.raises(IllegalStateException):
         producer.send("t", b"2")
+
+
+def test_what_a_callback_sends_of_a_producer_that_is_refused_is_refused_at_once(
+    broker: TakingBroker, produce: Produce
+) -> None:
+    refused = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    broker.handlers[INIT_PRODUCER_ID_KEY] = lambda *_: refused
+    again: list[RecordFuture] = []
+    producer = produce(broker)
+
+    def send_again(*_: object) -> None:
+        again.append(producer.send("t", b"2"))
+
+    first = producer.send("t", b"1", callback=send_again)
+    assert isinstance(first.exception(PATIENCE_S), ClusterAuthorizationFailed)
+    (second,) = again
+    assert isinstance(second.exception(PATIENCE_S), ClusterAuthorizationFailed)
 
 
 class Counting:
