@@ -7,16 +7,17 @@ Source      kafka-server-stop.sh; --node-id is KIP-979. Its --process-role names
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
-from kafka_zk.tools.common.endings import run_as_program
+from kafka_zk.tools.common.endings import exit_code_of, run_as_program
+from kafka_zk.tools.common.stop_signal import wanted_signal
 
 MODULE = "kafka_zk.tools.server_start"
 PROGRAM = "kafka-server-start"
@@ -32,17 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(USAGE, file=sys.stderr)
             return 0 if argument in ("--help", "-h") else 1
         node_id = value
-    name = os.environ.get("SIGNAL", "TERM").upper().removeprefix("SIG")
-    number = getattr(signal, f"SIG{name}", None)
-    if number is None:
-        print(f"Unknown signal {name}", file=sys.stderr)
-        return 1
+    return exit_code_of(lambda: _stop(node_id), tool="server_stop")
+
+
+def _stop(node_id: str) -> int:
+    stop_signal = wanted_signal()
     pids = list(broker_pids(node_id))
     if not pids:
         print("No kafka server to stop")
         return 1
     for pid in pids:
-        os.kill(pid, number)
+        with suppress(ProcessLookupError):  # It ended while we looked.
+            os.kill(pid, stop_signal)
     return 0
 
 

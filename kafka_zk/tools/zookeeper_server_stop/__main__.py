@@ -1,6 +1,7 @@
 """zookeeper-server-stop.sh: stops the ZooKeeper servers started by zookeeper-server-start.sh.
 
-Sends $SIGNAL (default TERM) to the processes remembered in LOG_DIR, if they are still the same programs.
+Sends $SIGNAL (default TERM) to the processes remembered in LOG_DIR, if they are still the same programs. They stay
+remembered while they run: not every signal ends them, and none at once.
 Differs from Kafka: Apache's script ends every process of this machine whose command line names QuorumPeerMain.
 Source: zookeeper-server-stop.sh.
 """
@@ -14,13 +15,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from kafka_zk.tools.common.background import log_dir
-from kafka_zk.tools.common.endings import run_as_program
+from kafka_zk.tools.common.endings import exit_code_of, run_as_program
+from kafka_zk.tools.common.failures import Refused
+from kafka_zk.tools.common.stop_signal import wanted_signal
 from kafka_zk.zk.embedded import SERVER_CLASS
 
 
 def main() -> int:
-    wanted = os.environ.get("SIGNAL", "TERM").removeprefix("SIG")
-    stop_signal = signal.Signals(int(wanted)) if wanted.isdigit() else signal.Signals[f"SIG{wanted}"]
+    return exit_code_of(_run, tool="zookeeper_server_stop")
+
+
+def _run() -> int:
+    stop_signal = wanted_signal()
     stopped = [file for file in sorted(log_dir().glob("zookeeper-*.pid")) if _stop(file, stop_signal)]
     if not stopped:
         print("No zookeeper server to stop")
@@ -29,17 +35,20 @@ def main() -> int:
 
 
 def _stop(file: Path, stop_signal: signal.Signals) -> bool:
-    """Signal the file's process if it is a running server of ours; returns whether it was."""
-    pid = int(file.read_text().strip() or 0)
-    file.unlink()
+    """Signal the file's process if it is a running server of ours; returns whether it was. Raises Refused."""
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if SERVER_CLASS.encode() not in command:
-            return False
-        os.kill(pid, stop_signal)
+        pid = int(file.read_text())
+        if SERVER_CLASS.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            os.kill(pid, stop_signal)
+            return True
+    except PermissionError as error:
+        raise Refused(f"Cannot stop the server of {file}: {error.strerror}") from error
+    except ValueError:
+        return False  # It is not written yet.
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return True
+        pass  # It has ended.
+    file.unlink(missing_ok=True)
+    return False
 
 
 def run() -> NoReturn:

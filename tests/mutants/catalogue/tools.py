@@ -264,4 +264,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    else:\n        # Also after an error",
         tests="tests/unit/tools/log_doctor/test_command.py -k later_write_fails",
     ),
+    Mutant(
+        breaks="a ZooKeeper that a signal does not end can be stopped later",
+        file="kafka_zk/tools/zookeeper_server_stop/__main__.py",
+        old="            os.kill(pid, stop_signal)\n",
+        new="            os.kill(pid, stop_signal)\n            file.unlink()\n",
+        tests="tests/unit/tools/test_zookeeper_server_stop.py -k stopped_later",
+    ),
+    Mutant(
+        breaks="the tools that stop servers take numbers for signals",
+        file="kafka_zk/tools/common/stop_signal.py",
+        old="        if text.isdecimal():\n",
+        new="        if not text:\n",
+        tests="tests/unit/tools/test_zookeeper_server_stop.py -k named_or_numbered",
+    ),
+    Mutant(
+        breaks="a broker that ends while others are stopped keeps none of them running",
+        file="kafka_zk/tools/server_stop/__main__.py",
+        old="        with suppress(ProcessLookupError):",
+        new="        with suppress(PermissionError):",
+        tests="tests/unit/tools/test_zookeeper_server_stop.py -k named_or_numbered",
+    ),
 )
