@@ -47,7 +47,9 @@ class Cluster:
         self._client_id = client_id
         self.log_prefix = log_prefix
         addresses = bootstrap_addresses(config.texts(BOOTSTRAP_SERVERS))
-        self._nodes: dict[int, Address] = {-1 - index: address for index, address in enumerate(addresses)}
+        self._bootstrap = {-1 - index: address for index, address in enumerate(addresses)}
+        self._may_rebootstrap = config.text("metadata.recovery.strategy").lower() == "rebootstrap"
+        self._nodes: dict[int, Address] = dict(self._bootstrap)
         self._connections: dict[int, Connection] = {}
         self._failures: dict[int, int] = {}
         self._retry_at_s: dict[int, float] = {}
@@ -67,6 +69,9 @@ class Cluster:
         for node_id in random.sample(list(self._nodes), len(self._nodes)):
             if self._may_try(node_id) and self._open(node_id, deadline_s):
                 return node_id
+        if self._may_rebootstrap:
+            log.info("[%s] Rebootstrapping: none of the known brokers can be reached", self.log_prefix)
+            self._nodes = dict(self._bootstrap)
         raise NoNode("no broker can be reached")
 
     def controller(self, deadline_s: float) -> int:

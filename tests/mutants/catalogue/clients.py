@@ -473,4 +473,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            pass\n",
         tests="tests/unit/client/producer/test_interrupted_sends.py -k refused_at_once",
     ),
+    Mutant(
+        breaks="an admin client that may bootstrap again finds a cluster that moved",
+        file="kafka_zk/client/admin/cluster.py",
+        old="        if self._may_rebootstrap:\n",
+        new="        if not self._bootstrap:\n",
+        tests="tests/unit/client/admin/test_cluster.py -k cluster_that_moved",
+    ),
 )

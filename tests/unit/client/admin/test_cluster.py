@@ -90,3 +90,26 @@ def test_an_address_for_which_there_is_no_socket_is_passed_over(monkeypatch: pyt
         there.append((socket.AF_INET, (broker.host, broker.port)))
         with AdminClient(config) as admin:
             assert [topic.name for topic in admin.list_topics()] == ["a"]
+
+
+def test_a_client_that_may_bootstrap_again_finds_a_cluster_that_moved() -> None:
+    """All brokers have other addresses by now; the bootstrap address leads to them."""
+    with socket.socket() as reserved, ScriptedBroker({}, versions=VERSIONS) as broker:
+        # Nobody listens there, and nobody else gets that port.
+        reserved.bind(("127.0.0.1", 0))
+        node = MetadataResponseBroker(node_id=1, host=broker.host, port=reserved.getsockname()[1])
+        broker.handlers[METADATA_KEY] = lambda *_: MetadataResponse(brokers=[node], controller_id=1)
+        config = {
+            "bootstrap.servers": broker.bootstrap,
+            "metadata.recovery.strategy": "rebootstrap",
+            "reconnect.backoff.ms": "1",
+            "reconnect.backoff.max.ms": "1",
+        }
+        with AdminClient(config) as admin:
+            assert admin.list_topics() == []
+            cluster = admin._cluster
+            cluster._drop(-1)
+            cluster.learn(MetadataResponse(brokers=[node]))
+            node.port = broker.port
+            assert admin.list_topics() == []
+            assert cluster._nodes[1].port == broker.port
