@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.admin_results import NewTopic, TopicDescription
 from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
+from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError, is_retriable
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.spark.jobs.outcome import JobError
@@ -131,9 +132,10 @@ def committed_offsets(properties: Mapping[str, str], group: str) -> Offsets:
 
 
 def commit_offsets(properties: Mapping[str, str], group: str, offsets: Offsets) -> None:
-    """Commit offsets for a group. Raises JobError if the coordinator refuses, for example because it has members."""
+    """Commit offsets for a group. Raises JobError if the coordinator refuses, for example because it has members, or
+    cannot be reached."""
     try:
         with AdminClient(properties) as admin:
             admin.alter_consumer_group_offsets(group, offsets)
-    except BrokerError as error:
+    except (BrokerError, KafkaException) as error:
         raise JobError(f"could not commit offsets for group {group}: {error}") from error

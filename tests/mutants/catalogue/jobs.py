@@ -292,4 +292,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new='    forgive("stdout")\n',
         tests="tests/unit/spark/test_unread_output.py -k pipeline",
     ),
+    Mutant(
+        breaks="a stream goes on where its group cannot be committed",
+        file="kafka_zk/spark/jobs/group_offsets.py",
+        old="        except JobError as error:\n",
+        new="        except ZeroDivisionError as error:\n",
+        tests="tests/unit/spark/test_group_commits.py -k goes_on",
+    ),
+    Mutant(
+        breaks="a coordinator that cannot be reached is told in one sentence with the group",
+        file="kafka_zk/spark/jobs/cluster.py",
+        old='    except (BrokerError, KafkaException) as error:\n        raise JobError(f"could not commit',
+        new='    except BrokerError as error:\n        raise JobError(f"could not commit',
+        tests="tests/unit/spark/test_group_commits.py",
+    ),
 )

@@ -102,6 +102,8 @@ def test_a_client_that_may_bootstrap_again_finds_a_cluster_that_moved() -> None:
         config = {
             "bootstrap.servers": broker.bootstrap,
             "metadata.recovery.strategy": "rebootstrap",
+            "request.timeout.ms": "20000",
+            "default.api.timeout.ms": "20000",
             "reconnect.backoff.ms": "1",
             "reconnect.backoff.max.ms": "1",
         }
