@@ -183,8 +183,8 @@ MUTANTS = (
     Mutant(
         breaks="the stop of many replicas lets others in",
         file="kafka_zk/replication/leadership.py",
-        old="            for order in serving_others(orders):\n                try:\n",
-        new="            for order in orders:\n                try:\n",
+        old="            for stop in serving_others(stops):\n                try:\n",
+        new="            for stop in stops:\n                try:\n",
         tests="tests/unit/replication/test_many_partitions.py -k stop_of_many_replicas",
     ),
     Mutant(

@@ -239,15 +239,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a job whose stdout nobody reads keeps its exit code",
         file="kafka_zk/spark/cli/command.py",
-        old='    forgive("stdout")\n',
-        new="",
+        old='    forgive("stdout", "stderr")\n',
+        new='    forgive("stderr")\n',
         tests="tests/unit/spark/test_unread_output.py -k command",
     ),
     Mutant(
         breaks="kafka-pipeline.sh whose stdout nobody reads keeps the job's exit code",
         file="kafka_zk/tools/pipeline/__main__.py",
-        old='    forgive("stdout")\n',
-        new="",
+        old='    forgive("stdout", "stderr")\n',
+        new='    forgive("stderr")\n',
         tests="tests/unit/spark/test_unread_output.py -k pipeline",
     ),
     Mutant(
