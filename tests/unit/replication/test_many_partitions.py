@@ -14,9 +14,9 @@ import pytest
 from kafka_zk.clock import SimClock
 from kafka_zk.log.cleaner.states import LOGS_PER_ROUND, NAMES_PER_ROUND, CleanerStates
 from kafka_zk.log.directory import data_dir
-from kafka_zk.replication import manager, orders
+from kafka_zk.replication import control_requests, manager
+from kafka_zk.replication.control_requests import ReplicaStop
 from kafka_zk.replication.leadership import EPOCH_DURING_DELETE
-from kafka_zk.replication.orders import StopOrder
 from tests.unit.replication.broker import Broker
 
 
@@ -67,8 +67,8 @@ def test_the_stop_of_many_replicas_lets_others_in(broker: Broker, monkeypatch: p
     """A deletion of thousands of topics is one request."""
     for index in range(6):
         broker.lead(index=index)
-    monkeypatch.setattr(orders, "ORDERS_PER_TURN", 2)
-    asked = [StopOrder(partition.topic_partition, EPOCH_DURING_DELETE, True) for partition in broker.manager.hosted]
+    monkeypatch.setattr(control_requests, "PARTITIONS_PER_TURN", 2)
+    asked = [ReplicaStop(partition.topic_partition, EPOCH_DURING_DELETE, True) for partition in broker.manager.hosted]
     stop = partial(broker.manager.stop_replicas, asked, controller_epoch=1, controller_id=0)
     assert Others().during(stop) >= 3
     assert not len(broker.manager.hosted)

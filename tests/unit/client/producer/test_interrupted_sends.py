@@ -52,20 +52,31 @@ def test_where_the_thread_ends_no_record_is_waited_for(
 
 
 def test_what_a_callback_sends_of_a_producer_that_is_refused_is_refused_at_once(
-    broker: TakingBroker, produce: Produce
+    broker: TakingBroker, produce: Produce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The thread is awake while it calls, so nobody wakes it for the new record: it must not sleep for long."""
     refused = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     broker.handlers[INIT_PRODUCER_ID_KEY] = lambda *_: refused
     again: list[RecordFuture] = []
     producer = produce(broker)
+    assert isinstance(producer.send("t", b"1").exception(PATIENCE_S), ClusterAuthorizationFailed)
+    sleeps_s: list[float] = []
+    poll = producer._client.poll
+
+    def poll_and_note(timeout_s: float) -> None:
+        if producer._accumulator.incomplete:
+            sleeps_s.append(timeout_s)
+        poll(timeout_s)
 
     def send_again(*_: object) -> None:
-        again.append(producer.send("t", b"2"))
+        again.append(producer.send("t", b"3"))
 
-    first = producer.send("t", b"1", callback=send_again)
-    assert isinstance(first.exception(PATIENCE_S), ClusterAuthorizationFailed)
-    (second,) = again
+    monkeypatch.setattr(producer._client, "poll", poll_and_note)
+    second = producer.send("t", b"2", callback=send_again)
     assert isinstance(second.exception(PATIENCE_S), ClusterAuthorizationFailed)
+    (third,) = again
+    assert isinstance(third.exception(PATIENCE_S), ClusterAuthorizationFailed)
+    assert sleeps_s and max(sleeps_s) < 1
 
 
 class Counting:
