@@ -18,7 +18,7 @@ from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files import names, partition_metadata
-from kafka_zk.log.files.names import DirKind, marked_dir_name
+from kafka_zk.log.files.names import MAX_NAME_LENGTH, DirKind, marked_dir_name
 from kafka_zk.log.loading.loader import LoadedLog, LogLoader
 from kafka_zk.log.loading.new_partition import make_partition
 from kafka_zk.log.pools import LogPools
@@ -26,7 +26,7 @@ from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.protocol.errors import CorruptMessage, InvalidTopicException
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 
@@ -48,11 +48,15 @@ class LogOpener:
     def create(
         self, data_dir: DataDir, topic_partition: TopicPartition, topic_id: UUID, *, is_future: bool = False
     ) -> UnifiedLog:
-        """Blocks. Make the directory of a partition and what is in it, durably. Raises KafkaStorageError.
+        """Blocks. Make the directory of a partition and what is in it, durably.
 
         `is_future`: it will replace the one in another directory, and has its own name until then.
+        Raises KafkaStorageError, and InvalidTopicException for a name that no directory can have.
         """
         name = marked_dir_name(topic_partition, DirKind.FUTURE, uuid4()) if is_future else str(topic_partition)
+        if len(name.encode(errors="replace")) > MAX_NAME_LENGTH or "/" in name:
+            # Only a topic that was written into ZooKeeper by hand has such a name; the disk is not to blame.
+            raise InvalidTopicException(f"The topic name cannot be that of a directory: {name}")
         path, directory = data_dir.path / name, data_dir.directory
         config = self._topic_config(topic_partition.topic)
         with directory.guard(f"Error while creating log for {topic_partition} in dir {data_dir.path}"):

@@ -474,4 +474,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            return True\n",
         tests="tests/unit/log/test_power_cuts.py -k a_gap_before_a_batch",
     ),
+    Mutant(
+        breaks="a topic whose name no directory can have takes none offline",
+        file="kafka_zk/log/loading/opening.py",
+        old=' > MAX_NAME_LENGTH or "/" in name:\n',
+        new=" > 2**20:\n",
+        tests="tests/unit/replication/test_failed_directories.py -k no_directory_can_have",
+    ),
 )

@@ -267,3 +267,13 @@ def test_where_one_cannot_be_followed_the_others_are(failing: Failing) -> None:
     failing.leader.order("u", replicas=(1, 2), epoch=1, partition_epoch=1)
     failing.leader.produce(1, topic="u")
     eventually(failing, lambda: end_of(failing.follower.partition("u")) == 1)
+
+
+@pytest.mark.parametrize("topic", ["x" * 254, "\N{LATIN SMALL LETTER E WITH ACUTE}" * 127, "a/b"])
+def test_a_topic_whose_name_no_directory_can_have_takes_none_offline(broker: Broker, topic: str) -> None:
+    """Somebody wrote it into ZooKeeper: it would take all directories of all brokers, one after another."""
+    broker.lead("t")
+    broker.update_metadata({topic: {0: 1}})
+    assert broker.order(topic) == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert broker.failed_dirs == []
+    broker.lead("x" * 253)
