@@ -107,15 +107,17 @@ def test_who_could_not_delete_its_znode_in_one_session_is_elected_in_the_next(re
     alone.stop()
 
 
-def test_an_epoch_that_cannot_be_read_is_looked_at_again_until_somebody_has_mended_it(caplog):
+@pytest.mark.parametrize("epoch", [b"seven", b"2147483647", b"99999999999"])
+def test_an_epoch_that_cannot_be_read_is_looked_at_again_until_somebody_has_mended_it(caplog, epoch):
+    """Or that has no next one: no request could hold it."""
     alone = FakeCluster([1])
-    alone.zookeeper.ensure("/controller_epoch", b"seven")
+    alone.zookeeper.ensure("/controller_epoch", epoch)
     alone.start()
     for _ in range(3):
         assert not alone.members[1].controller.is_active
         alone.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS)
         alone.settle()
-    complaints = [record for record in caplog.records if "Not a controller epoch: b'seven'" in record.message]
+    complaints = [record for record in caplog.records if f"Not a controller epoch: {epoch}" in record.message]
     assert len(complaints) == 4
     assert not any(record.exc_info for record in complaints)
     alone.members[1].zk.set("/controller_epoch", b"7")

@@ -87,7 +87,7 @@ class ControllerEpochZNode:
     @staticmethod
     def decode(data: bytes | None, stat: Stat | None = None) -> int:
         try:
-            return int(data or b"")
+            return documents.epoch(int(data or b""))
         except ValueError as error:
             raise MalformedZNode(ControllerEpochZNode.PATH, f"Not a controller epoch: {data!r}") from error
 

@@ -15,6 +15,8 @@ from kafka_zk.zk.errors import MalformedZNode
 
 Value = TypeVar("Value")
 
+LAST_EPOCH = 2**31 - 1
+
 
 def write(document: Mapping[str, object]) -> bytes:
     """The bytes of a document: compact, non-ASCII characters as themselves."""
@@ -50,6 +52,13 @@ def integers(value: object) -> tuple[int, ...]:
 def integer(value: object) -> int:
     """A whole number of 32 bits, as requests hold them; raises TypeError (true and 1.5 are none), ValueError."""
     return _within(value, 32)
+
+
+def epoch(value: object) -> int:
+    """An epoch of 32 bits that has a next one; raises as `integer`."""
+    if integer(value) == LAST_EPOCH:
+        raise ValueError(f"no epoch follows {value}")
+    return integer(value)
 
 
 def long_integer(value: object) -> int:

@@ -153,7 +153,7 @@ class TopicPartitionStateZNode:
         def build(document: dict[str, Any]) -> PartitionLeadership:
             return PartitionLeadership(
                 leader=documents.integer(document["leader"]),
-                leader_epoch=documents.integer(document["leader_epoch"]),
+                leader_epoch=documents.epoch(document["leader_epoch"]),
                 isr=documents.integers(document["isr"]),
                 controller_epoch=documents.integer(document["controller_epoch"]),
                 recovery_state=_recovery_state(document.get("leader_recovery_state", 0)),

@@ -119,4 +119,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    if wanted.recovery_state < RECOVERED:\n",
         tests="tests/unit/controller/test_alter_partition.py -k no_kafka_knows",
     ),
+    Mutant(
+        breaks="an epoch that has no next one is malformed",
+        file="kafka_zk/zk/znodes/documents.py",
+        old="    if integer(value) == LAST_EPOCH:\n",
+        new="    if integer(value) == LAST_EPOCH + 1:\n",
+        tests="tests/simulation/test_controller_election.py -k epoch_that_cannot_be_read",
+    ),
+    Mutant(
+        breaks="a controller epoch that no request can hold is malformed",
+        file="kafka_zk/zk/znodes/controller.py",
+        old='            return documents.epoch(int(data or b""))\n',
+        new='            return int(data or b"")\n',
+        tests="tests/simulation/test_controller_election.py -k epoch_that_cannot_be_read",
+    ),
 )

@@ -283,7 +283,14 @@ def test_a_broker_id_of_more_than_32_bits_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"leader_epoch": 2**31}, {"controller_epoch": 2**40}, {"isr": [2**31]}, {"leader_recovery_state": 2}]
+    "changed",
+    [
+        {"leader_epoch": 2**31},
+        {"leader_epoch": 2**31 - 1},
+        {"controller_epoch": 2**40},
+        {"isr": [2**31]},
+        {"leader_recovery_state": 2},
+    ],
 )
 def test_a_state_that_no_request_can_hold_is_malformed(changed: dict[str, object]) -> None:
     with pytest.raises(MalformedZNode):
