@@ -69,13 +69,14 @@ class MetricsServer:
         self._server.stop(timeout=1)
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+        method = environ["REQUEST_METHOD"]
         if environ["PATH_INFO"] not in ("/metrics", "/"):
-            return _reply(start_response, "404 Not Found", _WORDS, [b"The metrics are at /metrics.\n"])
-        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return _reply(start_response, "405 Method Not Allowed", _WORDS, [b"Only GET is served.\n"])
+            return _reply(method, start_response, "404 Not Found", [b"The metrics are at /metrics.\n"])
+        if method not in ("GET", "HEAD"):
+            return _reply(method, start_response, "405 Method Not Allowed", [b"Only GET is served.\n"])
         page = self._page()
         _start(start_response, "200 OK", _TEXT, page.parts)
-        return _Reading(page, self._read)
+        return _Reading(page, self._read, _told(method, page.parts))
 
     def _page(self) -> _Page:
         """Blocks while a page is made. Returns a page and counts one more reader of it."""
@@ -141,12 +142,13 @@ class _Page:
 class _Reading:
     """A page as one client reads it. The server calls `close` once, whatever happens."""
 
-    def __init__(self, page: _Page, on_close: Callable[[_Page], None]) -> None:
+    def __init__(self, page: _Page, on_close: Callable[[_Page], None], told: list[bytes]) -> None:
         self._page = page
         self._on_close = on_close
+        self._told = told
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._page.parts)
+        return iter(self._told)
 
     def close(self) -> None:
         self._on_close(self._page)
@@ -165,9 +167,14 @@ def _slices() -> Callable[[], None]:
     return pause
 
 
-def _reply(start_response: Callable[..., object], status: str, content_type: str, body: list[bytes]) -> Iterable[bytes]:
-    _start(start_response, status, content_type, body)
-    return body
+def _reply(method: str, start_response: Callable[..., object], status: str, body: list[bytes]) -> Iterable[bytes]:
+    _start(start_response, status, _WORDS, body)
+    return _told(method, body)
+
+
+def _told(method: str, body: list[bytes]) -> list[bytes]:
+    """What follows the head: nothing after a HEAD, whose client would take it for its next answer."""
+    return [] if method == "HEAD" else body
 
 
 def _start(start_response: Callable[..., object], status: str, content_type: str, body: list[bytes]) -> None:

@@ -170,4 +170,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        else:\n",
         tests="tests/simulation/test_controller_apis.py -k has_gone",
     ),
+    Mutant(
+        breaks="the metrics port answers HEAD without a body",
+        file="kafka_zk/metrics/http.py",
+        old='    return [] if method == "HEAD" else body\n',
+        new="    return body\n",
+        tests="tests/unit/metrics/test_metrics_port.py -k head_that_was_asked_for",
+    ),
 )

@@ -148,3 +148,15 @@ def test_it_listens_on_loopback_unless_told_otherwise() -> None:
 def test_its_sockets_are_not_those_of_clients() -> None:
     assert METRICS_DESCRIPTORS == http.MAX_CONNECTIONS + 1
     assert connections_for(1000, METRICS_DESCRIPTORS) == connections_for(1000) - METRICS_DESCRIPTORS
+
+
+@pytest.mark.parametrize("path", [b"/metrics", b"/nowhere"])
+def test_nothing_follows_the_head_that_was_asked_for(server: MetricsServer, path: bytes) -> None:
+    """A client that keeps the connection would take it for its next answer."""
+    with connect(server) as client:
+        client.sendall(b"HEAD " + path + b" HTTP/1.1\r\nHost: h\r\n\r\nGET /end HTTP/1.0\r\n\r\n")
+        told = b"".join(iter(lambda: client.recv(1 << 20), b""))
+    first, second, body = told.split(b"\r\n\r\n")
+    assert b"\r\nContent-Length: 0" not in first
+    assert second.startswith(b"HTTP/1.1 404")
+    assert body == b"The metrics are at /metrics.\n"
