@@ -6,7 +6,7 @@ from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport int64_t, uint64_t
 
-from kafka_zk.protocol._bytes cimport Output, put_bytes, put_uvarint
+from kafka_zk.protocol._bytes cimport Output, put_bytes, put_uvarint, reserve
 from kafka_zk.record._fields cimport zigzag
 
 cdef Py_ssize_t HEADER_SIZE = 61
@@ -55,6 +55,8 @@ cdef class BatchAppender:
                 HEADER_SIZE + <double>self._out.size * ratio + size + varint_size(zigzag(size)) > limit_bytes
             ):
                 return 0
+            # All at once: without memory for it nothing may change. The last of the lengths reserves more than it needs.
+            reserve(&self._out, size + 32)
             start = self._out.size
             put_uvarint(&self._out, zigzag(size))
             put_bytes(&self._out, b"\0", 1)

@@ -131,4 +131,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="from collections.abc import Callable, Sequence\n\nimport kafka_zk.protocol.schema\n",
         tests="tests/unit/test_circles.py",
     ),
+    Mutant(
+        breaks="a record for which there is no memory leaves no trace in its batch",
+        file="kafka_zk/record/_appender.pyx",
+        old="            reserve(&self._out, size + 32)\n",
+        new="            pass\n",
+        tests="tests/unit/record/test_appender.py -k no_memory",
+    ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -59,3 +61,31 @@ def test_what_is_no_buffer_is_refused_and_leaves_no_trace(appender_class: Any, k
     with pytest.raises(TypeError):
         appender.append(5, key, value, (), 1000, 1.0)
     assert (appender.count, appender.size_bytes) == (0, 0)
+
+
+WITHOUT_MEMORY = """
+import resource
+from kafka_zk.record.appending import BatchAppender
+from kafka_zk.record.appender import BatchAppender as PureAppender
+from kafka_zk.record.walking import decode
+
+large = bytes(200 << 20)
+for appender in (BatchAppender(), PureAppender()):
+    appender.append(1, b"k", b"1", (), 2**40, 1.0)
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20), limit[1]))
+    try:
+        appender.append(2, b"k", large, (), 2**40, 1.0)
+    except MemoryError:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+        appender.append(3, b"k", b"3", (), 2**40, 1.0)
+        payload = appender.payload()
+        print([record.value for record in decode(payload, 0, len(payload), appender.count, 1, 0)])
+"""
+
+
+def test_a_record_for_which_there_is_no_memory_leaves_no_trace() -> None:
+    """The others of its batch must be readable."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_MEMORY], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("[b'1', b'3']\n" * 2, "")
