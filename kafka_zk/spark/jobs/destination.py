@@ -19,11 +19,24 @@ if TYPE_CHECKING:
     from kafka_zk.spark.jobs.file_store import FileStore
 
 NOTE = "_destination"
+DIRECTORY = "a directory"
+"""Which one, sink_owner.py sees to."""
+OF_EARLIER_VERSIONS = "files"
+"""What they noted for a directory and for any table."""
+
+
+def destination_of(topic: str, table: str) -> str:
+    """What is noted; empty for what it is not. Spark's names of tables have no case."""
+    if topic:
+        return f"topic {topic}"
+    return f"table {table.lower()}" if table else DIRECTORY
 
 
 def claim_destination(checkpoint: FileStore, destination: str) -> None:
     """Blocks. Note the destination. Raises JobError if the checkpoint has already written to another one."""
     noted = checkpoint.read(NOTE)
+    if noted == OF_EARLIER_VERSIONS and not destination.startswith("topic "):
+        noted = None
     if noted not in (None, destination) and last_batch(checkpoint.names(OFFSETS)) > NONE:
         raise JobError(
             f"the checkpoint {checkpoint.root} belongs to a transform to {noted}, and {destination} would miss what "

@@ -22,7 +22,7 @@ from kafka_zk.spark import register
 from kafka_zk.spark.jobs.archive import claim_files, refuse_others_files, sweep
 from kafka_zk.spark.jobs.cluster import cluster_properties
 from kafka_zk.spark.jobs.decoding import decoded, text_or_file
-from kafka_zk.spark.jobs.destination import claim_destination, refuse_own_source
+from kafka_zk.spark.jobs.destination import claim_destination, destination_of, refuse_own_source
 from kafka_zk.spark.jobs.file_sink_log import FOLDER
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
@@ -68,7 +68,7 @@ def _run_alone(session: SparkSession, settings: Settings, store: FileStore | Non
         sweep(store)
     elif settings.has("to-table"):
         _claim_table(session, settings)
-    claim_destination(FileStore(session, _checkpoint(settings)), f"topic {topic}" if topic else "files")
+    claim_destination(FileStore(session, _checkpoint(settings)), destination_of(topic, settings.text("to-table")))
     progress = run_to_end(lambda: _start(result, settings), "transform", committer(settings))
     if store is not None:
         sweep(store)

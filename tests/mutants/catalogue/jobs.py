@@ -306,4 +306,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new='    except BrokerError as error:\n        raise JobError(f"could not commit',
         tests="tests/unit/spark/test_group_commits.py",
     ),
+    Mutant(
+        breaks="a transform's checkpoint does not go on in a table that is new",
+        file="kafka_zk/spark/jobs/destination.py",
+        old='    return f"table {table.lower()}" if table else DIRECTORY\n',
+        new="    return DIRECTORY\n",
+        tests="tests/unit/spark/test_destination.py -k that_is_new",
+    ),
+    Mutant(
+        breaks="a transform into files that an earlier version began goes on",
+        file="kafka_zk/spark/jobs/destination.py",
+        old="        noted = None\n",
+        new="        pass\n",
+        tests="tests/unit/spark/test_destination.py -k earlier_version_noted",
+    ),
 )
