@@ -1,4 +1,5 @@
-"""Stdout and stderr of a program whose output may have nowhere to go: no reader, a full disk, a closed descriptor.
+"""Stdout and stderr of a program whose output may have nowhere to go: no reader, a full disk, a quota that is used
+up, a closed descriptor.
 
 Role        Acts on `sys` and on the descriptors 0 to 2.
 Source      java.io.PrintStream, which passes over what cannot be written.
@@ -12,10 +13,13 @@ import os
 import sys
 from typing import Any
 
+_LOST = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""No reader; no room on the disk, in a quota, below a file's largest size; a disk or terminal that is gone."""
+
 
 def cannot_be_printed(error: BaseException) -> bool:
     """Whether nobody reads any more, or there is no room for what is printed."""
-    return isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC)
+    return isinstance(error, OSError) and error.errno in _LOST
 
 
 def open_closed_streams() -> None:

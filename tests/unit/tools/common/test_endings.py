@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +87,20 @@ def test_a_tool_that_cannot_print_ends_as_if_it_could(where: str, kind: str, unb
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     )
     assert done.stdout.splitlines()[-1] == ("0" if notices else "3")
+    assert done.stderr in ("", "b\n")
+
+
+@pytest.mark.parametrize(("kind", "code"), [("by itself", "3"), ("to the end", "3"), ("until nobody reads", "0")])
+def test_a_tool_whose_output_may_not_grow_ends_as_if_it_could(tmp_path: Path, kind: str, code: str) -> None:
+    """ulimit -f, or a quota."""
+    shell = '(ulimit -f 8; exec "$0" -c "$1" "$2" >"$3"); echo $?'
+    done = subprocess.run(
+        ["bash", "-c", shell, sys.executable, PRINTING, kind, str(tmp_path / "output")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == f"{code}\n"
     assert done.stderr in ("", "b\n")
 
 
