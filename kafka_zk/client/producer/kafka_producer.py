@@ -207,7 +207,8 @@ class KafkaProducer:
             )
         except (TimeoutException, BrokerError) as error:
             return self._refuse(topic, partition, error, callback)
-        except TypeError as error:
+        except (TypeError, AttributeError, BufferError) as error:
+            # Serializers of other types fail with the second, views with gaps with the third.
             refusal = f"Can't send a key or value that its serializer did not convert to bytes: {error}"
             raise caused_by(SerializationException(refusal), error) from error
 

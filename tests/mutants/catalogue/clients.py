@@ -480,4 +480,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if not self._bootstrap:\n",
         tests="tests/unit/client/admin/test_cluster.py -k cluster_that_moved",
     ),
+    Mutant(
+        breaks="what a serializer cannot take is refused as such",
+        file="kafka_zk/client/producer/kafka_producer.py",
+        old="        except (TypeError, AttributeError, BufferError) as error:\n",
+        new="        except TypeError as error:\n",
+        tests="tests/unit/client/producer/test_producer.py -k refused_as_such",
+    ),
 )

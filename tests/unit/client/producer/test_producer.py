@@ -416,6 +416,21 @@ def test_keys_go_where_java_sends_them_unless_told_otherwise(produce: Produce) -
         producer.close(PATIENCE_S)
 
 
+@pytest.mark.parametrize(
+    ("serializer", "record"),
+    [
+        ("StringSerializer", {"value": 5}),
+        ("ByteArraySerializer", {"value": memoryview(b"abcd")[::2]}),
+        ("ByteArraySerializer", {"value": b"v", "headers": [(None, b"h")]}),
+    ],
+)
+def test_what_a_serializer_cannot_take_is_refused_as_such(
+    broker: TakingBroker, produce: Produce, serializer: str, record: dict[str, Any]
+) -> None:
+    with pytest.raises(SerializationException):
+        produce(broker, value_serializer=serializer).send("t", **record)
+
+
 def test_what_is_not_bytes_needs_a_serializer(broker: TakingBroker, produce: Produce) -> None:
     producer = produce(broker)
     with pytest.raises(SerializationException):
