@@ -18,7 +18,7 @@ from kafka_zk.log.doctor.log_dir import LogDir
 from kafka_zk.tools.common.connect_string import check_connect_string
 from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.log_doctor.options import Wanted, WrongUsage
-from kafka_zk.tools.log_doctor.znodes import Implied, Replica, imply
+from kafka_zk.tools.log_doctor.znodes import Implied, Replica, beyond, imply
 from kafka_zk.zk.errors import ConnectionTimeout, NodeExists, NoNode, ZkError
 from kafka_zk.zk.registration import live_broker_ids
 from kafka_zk.zk.session import ZkClient
@@ -141,6 +141,9 @@ def _put(zk: ZkClient, path: str, data: bytes, found: object, *, overwrite: bool
     assert isinstance(found, tuple)
     before: bytes = found[0] or b""
     if _says_the_same(before, data):
+        return Written(path, Outcome.SAME, data, before)
+    data = beyond(data, before)
+    if data == before:
         return Written(path, Outcome.SAME, data, before)
     if before and not overwrite:
         return Written(path, Outcome.KEPT, data, before)

@@ -3,8 +3,8 @@
 Role        Pure.
 Invariants  The leader of a partition is the replica with the highest leader epoch, then the longest log: it has every
             committed record. The ISR are the replicas equal to it; others catch up and join.
-            The leader epoch is one above every one ever seen: if a missing replica led in the last epoch and
-            comes back, its records of that epoch must not be taken for ours.
+            The leader epoch is one above every one ever seen, also in a znode that is replaced: if a missing replica
+            led in the last epoch and comes back, its records of that epoch must not be taken for ours.
             Producer ids continue after the largest one seen: a new producer must not be taken for an old one, whose
             records it would seem to repeat.
             Configs are not in the directories. Traces of compaction reveal cleanup.policy; internal topics have known
@@ -13,6 +13,7 @@ Invariants  The leader of a partition is the replica with the highest leader epo
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -79,6 +80,21 @@ def imply(replicas: Iterable[Replica], cluster_id: str | None, *, broker_retenti
         block = ProducerIdBlock(first_broker_id, first, first + BLOCK_SIZE - 1)
         implied.znodes.append((ProducerIdBlockZNode.PATH, ProducerIdBlockZNode.encode(block)))
     return implied
+
+
+def beyond(data: bytes, before: bytes) -> bytes:
+    """What replaces the content `before` of a znode: `data`, but with a leader epoch above that one's, and without
+    giving out producer ids again. ZooKeeper may know of epochs and ids of brokers whose directories are missing."""
+    try:
+        ours, theirs = json.loads(data), json.loads(before)
+        if "leader_epoch" in ours:
+            ours["leader_epoch"] = max(ours["leader_epoch"], int(theirs["leader_epoch"]) + 1)
+            return json.dumps(ours, separators=(",", ":")).encode()
+        if "block_end" in ours and int(theirs["block_end"]) >= int(ours["block_end"]):
+            return before
+    except (ValueError, KeyError, TypeError):
+        pass  # It holds something else.
+    return data
 
 
 def _imply_topic(

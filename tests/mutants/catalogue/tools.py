@@ -292,4 +292,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="errno.ENOSPC)",
         tests="tests/unit/tools/common/test_endings.py -k may_not_grow",
     ),
+    Mutant(
+        breaks="a state that the doctor replaces gets an epoch above its own",
+        file="kafka_zk/tools/log_doctor/znodes.py",
+        old='int(theirs["leader_epoch"]) + 1)',
+        new='int(theirs["leader_epoch"]) * 0)',
+        tests="tests/unit/tools/log_doctor/test_znodes.py -k above_its_own",
+    ),
+    Mutant(
+        breaks="the doctor writes what goes beyond the znodes that it replaces",
+        file="kafka_zk/tools/log_doctor/restoring.py",
+        old="    data = beyond(data, before)\n",
+        new="    beyond(data, before)\n",
+        tests="tests/unit/tools/log_doctor/test_command.py -k later_epoch",
+    ),
+    Mutant(
+        breaks="the doctor has no producer ids given out again",
+        file="kafka_zk/tools/log_doctor/znodes.py",
+        old="            return before\n",
+        new="            return data\n",
+        tests="tests/unit/tools/log_doctor/test_znodes.py -k given_out_again",
+    ),
 )

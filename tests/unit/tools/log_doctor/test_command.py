@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from kafka_zk.log.files import names
 from kafka_zk.tools.log_doctor import restoring
+from kafka_zk.tools.log_doctor.__main__ import main
 from kafka_zk.zk.errors import NoNode, TooLarge
 from tests.unit.log.doctor.given import (
     PLAIN,
@@ -235,9 +237,9 @@ def test_what_nobody_can_read_changes_no_exit_code(data: Path, where: str, offse
 class FailingZooKeeper:
     """Holds another content in every znode, and takes `takes` writes."""
 
-    def __init__(self, takes: int, end: BaseException) -> None:
-        self.takes, self.end = takes, end
-        self.written: list[str] = []
+    def __init__(self, takes: int, end: BaseException, before: bytes = b'{"before": true}') -> None:
+        self.takes, self.end, self.before = takes, end, before
+        self.written: dict[str, bytes] = {}
 
     def start(self) -> None: ...
     def close(self) -> None: ...
@@ -246,12 +248,12 @@ class FailingZooKeeper:
         raise NoNode(path)
 
     def get_many(self, paths: Sequence[str]) -> list[object]:
-        return [(b'{"before": true}', None) for _ in paths]
+        return [(self.before, None) for _ in paths]
 
     def set(self, path: str, data: bytes) -> None:
         if len(self.written) == self.takes:
             raise self.end
-        self.written.append(path)
+        self.written[path] = data
 
 
 @pytest.mark.parametrize(
@@ -270,6 +272,15 @@ def test_what_was_replaced_is_told_also_where_a_later_write_fails(
     options = ("--znodes", "--apply", "--overwrite", "--broker-id", "1", "--zookeeper", "h:1", data)
     found, out, err = printed(capsys, *options)
     assert found == code
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("replaced: ")] == zookeeper.written
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("replaced: ")] == [*zookeeper.written]
     assert out.count('  it contained {"before": true}') == len(zookeeper.written) == 2
     assert err.endswith(told)
+
+
+def test_a_state_that_is_overwritten_gets_a_later_epoch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zookeeper = FailingZooKeeper(1000, AssertionError(), b'{"leader":7,"leader_epoch":40,"isr":[7]}')
+    monkeypatch.setattr(restoring, "ZkClient", lambda *_, **__: zookeeper)
+    options = ("--znodes", "--apply", "--overwrite", "--broker-id", "1", "--zookeeper", "h:1", str(data))
+    assert main(options) == 0
+    states = [json.loads(state) for path, state in zookeeper.written.items() if path.endswith("/state")]
+    assert {(state["leader"], state["leader_epoch"]) for state in states} == {(1, 41)}

@@ -12,7 +12,7 @@ import pytest
 from kafka_zk.log.doctor.checks.offsets import Checkpointed
 from kafka_zk.log.doctor.partition import PartitionReport, PartitionTask
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.tools.log_doctor.znodes import Replica, imply
+from kafka_zk.tools.log_doctor.znodes import Replica, beyond, imply
 from tests.unit.log.doctor.given import make, printed
 
 TOPIC_ID = UUID(int=5 << 70)
@@ -147,3 +147,26 @@ def test_the_broker_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     code, out, _ = printed(capsys, "--znodes", "--broker-id", 9, data)
     assert code == 0
     assert '"leader":9' in out
+
+
+STATE = b'{"version":1,"leader":1,"leader_epoch":5,"controller_epoch":0,"isr":[1]}'
+BLOCK = b'{"version":1,"broker":1,"block_start":"3000","block_end":"3999"}'
+
+
+@pytest.mark.parametrize(("theirs", "epoch"), [(3, 5), (4, 5), (5, 6), (40, 41)])
+def test_a_state_that_is_replaced_gets_an_epoch_above_its_own(theirs: int, epoch: int) -> None:
+    """A broker that is missing here may have led in that one, and has records of it."""
+    before = json.dumps({"leader": 3, "leader_epoch": theirs, "isr": [3]}).encode()
+    assert json.loads(beyond(STATE, before)) == json.loads(STATE) | {"leader_epoch": epoch}
+
+
+@pytest.mark.parametrize(("last", "is_kept"), [("2999", False), ("3999", True), ("8999", True)])
+def test_no_producer_ids_are_given_out_again(last: str, is_kept: bool) -> None:
+    before = json.dumps({"broker": 3, "block_start": str(int(last) - 999), "block_end": last}).encode()
+    assert beyond(BLOCK, before) == (before if is_kept else BLOCK)
+
+
+@pytest.mark.parametrize("before", [b"", b"x", b"[]", b"7", b'{"leader_epoch":"x","block_end":null}', b"{}"])
+@pytest.mark.parametrize("data", [STATE, BLOCK, b'{"partitions":{}}'])
+def test_a_znode_with_another_content_is_replaced_as_it_is(data: bytes, before: bytes) -> None:
+    assert beyond(data, before) == data
