@@ -135,7 +135,11 @@ def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.S
         signal.signal(number, _nothing)
     threading.Thread(target=work, name="work", daemon=True).start()
     first = os.read(news, 1)[0]
-    threading.Thread(target=ending, name="ending", daemon=True).start()
+    try:
+        threading.Thread(target=ending, name="ending", daemon=True).start()
+    except RuntimeError:
+        # The system has no further thread. Here, too, no signal interrupts it; a second one waits for it, however.
+        ending()
     return _exit_code(first, lambda: os.read(news, 1)[0], result)
 
 

@@ -313,4 +313,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            return data\n",
         tests="tests/unit/tools/log_doctor/test_znodes.py -k given_out_again",
     ),
+    Mutant(
+        breaks="a tool ends cleanly though the system has no further thread",
+        file="kafka_zk/tools/common/program.py",
+        old="    except RuntimeError:\n        # The system has no further thread.",
+        new="    except ZeroDivisionError:\n        # The system has no further thread.",
+        tests="tests/unit/tools/common/test_program.py -k further_thread",
+    ),
 )

@@ -274,3 +274,25 @@ def test_a_call_from_a_test_runs_the_hooks_too() -> None:
 
     assert run_here(work, ["work"]) == 4
     assert ran == ["work", "hook"]
+
+
+NO_THREAD_TO_END_IN = """
+start = threading.Thread.start
+def refuse(thread):
+    if thread.name == "ending":
+        raise RuntimeError("can't start new thread")
+    start(thread)
+threading.Thread.start = refuse
+"""
+
+
+def test_a_signal_runs_the_hooks_though_the_system_has_no_further_thread() -> None:
+    with child(WAITS_FOR_EVER, before=NO_THREAD_TO_END_IN) as process:
+        assert next_line(process) == "ready"
+        process.send_signal(signal.SIGTERM)
+        assert end_of(process) == (128 + signal.SIGTERM, "hook\n", "")
+
+
+def test_a_program_ends_by_itself_though_the_system_has_no_further_thread() -> None:
+    with child('shutdown.add(lambda: say("hook"))\nreturn 3', before=NO_THREAD_TO_END_IN) as process:
+        assert end_of(process) == (3, "hook\n", "")
