@@ -23,7 +23,7 @@ from kafka_zk.log.cleaner.segment_facts import facts_of
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.errors import CorruptMessage, KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
 
 log_lines = logging.getLogger("kafka.log.LogCleanerManager")
@@ -147,7 +147,12 @@ class CleanerStates:
         for log in self.uncleanable_in(directory):
             facts = facts_of(log)
             checkpoint = self.checkpoints.get(log.topic_partition, directory)
-            total += cleanable_bytes(facts.segments, decide_offsets(facts, checkpoint, now_ms))
+            try:
+                offsets = decide_offsets(facts, checkpoint, now_ms)
+            except CorruptMessage:
+                # A damaged segment does not tell its times: none of them waits for min.compaction.lag.ms.
+                offsets = decide_offsets(facts._replace(min_compaction_lag_ms=0), checkpoint, now_ms)
+            total += cleanable_bytes(facts.segments, offsets)
         return total
 
     def _at_hand(self) -> list[UnifiedLog]:

@@ -607,4 +607,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new='        """Blocks. Stop all."""\n',
         tests="tests/unit/replication/test_fetchers.py -k behind_the_stop",
     ),
+    Mutant(
+        breaks="the bytes of a log whose times cannot be told are shown",
+        file="kafka_zk/log/cleaner/states.py",
+        old="            except CorruptMessage:\n",
+        new="            except KafkaStorageError:\n",
+        tests="tests/unit/log/cleaner/test_log_cleaner.py -k cannot_be_looked_at",
+    ),
 )

@@ -137,6 +137,23 @@ def test_bad_bytes_make_one_partition_uncleanable_until_the_next_start(
     eventually(lambda: house.gauge("uncleanable-partitions-count") == [0], "a deleted log is nobody's trouble")
 
 
+def test_the_bytes_of_a_log_that_cannot_be_looked_at_are_shown(house: House) -> None:
+    """Its times cannot be read, of which min.compaction.lag.ms makes segments wait."""
+    house.configs[TP.topic] = topic_config(cleanup_policy="compact", segment_bytes=500, min_compaction_lag_ms=1)
+    log = house.log()
+    given_updates(log)
+    path, size_bytes = log.segments.first.file.path, log.size_bytes - log.active.size_bytes
+    house.manager.shutdown()
+    data = bytearray(path.read_bytes())
+    data[8:12] = b"\xff" * 4
+    path.write_bytes(data)
+    for index in path.with_suffix(names.TIME_INDEX), path.with_suffix(names.OFFSET_INDEX):
+        index.write_bytes(b"")
+    house.start()
+    eventually(lambda: house.gauge("uncleanable-partitions-count") == [1], "it gave up on it")
+    assert house.gauge("uncleanable-bytes") == [size_bytes]
+
+
 def test_the_policy_decides_and_may_change(house: House) -> None:
     house.configs[TP.topic] = topic_config(segment_bytes=500)
     log, other = house.log(), house.log(OTHER)
