@@ -32,10 +32,8 @@ def split_segment(log: UnifiedLog) -> None:
         if segment is None:
             return
         log_lines.info("%s Splitting overflowed segment %s", log.prefix, segment)
-        make_parts = partial(
-            split, segment, log.directory, log.config, now_ms=log_dir.clock.wall_ms(), disk=log_dir.disk
-        )
-        parts = log_dir.pools.run_to_end(log_dir.pools.maintenance, make_parts)
+        make_parts = partial(split, now_ms=log_dir.clock.wall_ms(), disk=log_dir.disk)
+        parts = look(segment, make_parts, log.directory, log.config)
         try:
             log_lines.info("%s Replacing overflowed segment %s with split segments %s", log.prefix, segment, parts)
             replace_segments(log, parts, [segment])

@@ -614,4 +614,13 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            except KafkaStorageError:\n",
         tests="tests/unit/log/cleaner/test_log_cleaner.py -k cannot_be_looked_at",
     ),
+    Mutant(
+        breaks="a segment stays open while a thread splits it",
+        file="kafka_zk/log/cleaner/splitting.py",
+        old="        parts = look(segment, make_parts, log.directory, log.config)\n",
+        new="        parts = log_dir.pools.run_to_end(\n"
+        "            log_dir.pools.maintenance, make_parts, segment, log.directory, log.config\n"
+        "        )\n",
+        tests="tests/unit/log/cleaner/test_filtering.py -k a_thread_splits_it",
+    ),
 )

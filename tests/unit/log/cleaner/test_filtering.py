@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 import pytest
 
 from kafka_zk.log.cleaner import splitting
 from kafka_zk.log.cleaner.splitting import split_segment
 from kafka_zk.log.segments.segment import LogSegment
-from kafka_zk.log.segments.splitting import overflowing_offset
+from kafka_zk.log.segments.splitting import overflowing_offset, split
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
 from kafka_zk.record.builder import build_batch
@@ -173,6 +174,27 @@ def test_segments_with_offsets_out_of_reach_are_split(place: Place) -> None:
     assert not [file for file in log.directory.iterdir() if file.suffix in (".cleaned", ".swap")]
     assert clean(log) == far + 2
     assert [record.offset for record in all_records(log)] == [0, 10, far, far + 1]
+
+
+def test_a_segment_stays_open_while_a_thread_splits_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its descriptor would be another file's when it is closed for one that is opened elsewhere."""
+    gave_way: list[bool] = []
+
+    def split_while_files_are_short(segment: LogSegment, *given: Any, **more: Any) -> list[LogSegment]:
+        gave_way.append(segment.close_if_idle())
+        return split(segment, *given, **more)
+
+    monkeypatch.setattr(splitting, "split", split_while_files_are_short)
+    log = place.open(CONFIG)
+    for offset in (0, 2**31 + 5):
+        batch = memoryview(build_batch([Record(offset, T0, b"k", b"v")], base_offset=offset))
+        log.active.file.write(batch)
+        log.active.file.size_bytes += len(batch)
+    log.log_end_offset = 2**31 + 6
+    log.roll()
+    split_segment(log)
+    assert gave_way == [False]
+    assert [each.base_offset for each in log.segments] == [0, 2**31 + 5, 2**31 + 6]
 
 
 def test_only_segments_that_may_need_it_are_looked_through_for_a_split_and_in_a_thread(
