@@ -23,7 +23,7 @@ class Periodic:
         self._stopped = False
 
     def every(self, name: str, period_ms: int, task: Callable[[], None], *, first_after_ms: int) -> None:
-        """Run `task` periodically until `stop`."""
+        """Run `task` periodically until `stop`; once for a period of 0 or less, as Kafka's scheduler does."""
 
         def run() -> None:
             try:
@@ -33,7 +33,8 @@ class Periodic:
             except Exception:
                 # A bug of ours: the task runs again all the same when its time comes.
                 caught(name)
-            arm(period_ms)
+            if period_ms > 0:
+                arm(period_ms)
 
         def arm(delay_ms: int) -> None:
             if not self._stopped:

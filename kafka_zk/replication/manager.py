@@ -213,7 +213,7 @@ class ReplicaManager:
         log.info("[ReplicaManager broker=%d] Shut down completely", self.broker_id)
 
     def _every(self, name: str, period_ms: int, task: Callable[[], None]) -> None:
-        """Run `task` every `period_ms`. A task that fails is logged and runs again."""
+        """Run `task` every `period_ms`; once where that is 0 or less. A task that fails is logged and runs again."""
 
         def run() -> None:
             if self._stopped:
@@ -223,7 +223,8 @@ class ReplicaManager:
             except Exception:
                 caught(f"ReplicaManager broker={self.broker_id}", name)
             finally:
-                arm()
+                if period_ms > 0:
+                    arm()
 
         def arm() -> None:
             if not self._stopped:

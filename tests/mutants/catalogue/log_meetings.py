@@ -623,4 +623,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "        )\n",
         tests="tests/unit/log/cleaner/test_filtering.py -k a_thread_splits_it",
     ),
+    Mutant(
+        breaks="a task of the log manager without a period runs once",
+        file="kafka_zk/log/periodic.py",
+        old="            if period_ms > 0:\n",
+        new="            if name:\n",
+        tests="tests/unit/log/test_manager.py -k without_a_period",
+    ),
+    Mutant(
+        breaks="a task of the replica manager without a period runs once",
+        file="kafka_zk/replication/manager.py",
+        old="                if period_ms > 0:\n",
+        new="                if name:\n",
+        tests="tests/unit/replication/test_leadership.py -k without_an_interval",
+    ),
 )

@@ -24,6 +24,7 @@ from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.local.flusher import Flusher
 from kafka_zk.log.manager import LogManager
+from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import SYNC_THREADS
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.metrics import MetricsRegistry
@@ -641,3 +642,22 @@ def test_a_torn_epoch_file_is_rebuilt_in_a_thread_before_the_log_is_used(
     assert log.leader_epochs.entries == [(epoch, epoch) for epoch in range(4)]
     assert in_loop == [False] * len(log.segments)
     manager.shutdown()
+
+
+@pytest.mark.parametrize("period_ms", [0, -1])
+def test_a_task_without_a_period_runs_once(period_ms: int) -> None:
+    """As in Kafka, where 0 is a valid interval of the checkpoints: else they would be written without a pause."""
+    clock, runs = SimClock(), list[int]()
+
+    def run() -> None:
+        if len(runs) > 8:
+            pytest.fail("without a pause")
+        runs.append(clock.monotonic_ms())
+
+    tasks = Periodic(clock)
+    tasks.every("checkpoint", period_ms, run, first_after_ms=100)
+    clock.advance(1000)
+    assert len(runs) == 1
+    tasks.every("retention", 400, run, first_after_ms=100)
+    clock.advance(1000)
+    assert len(runs) == 1 + 3

@@ -448,3 +448,22 @@ def test_gauges_count_what_monitoring_asks_for(tmp_path: Path) -> None:
     assert value("UnderReplicatedPartitions") == 1
     assert (value("UnderMinIsrPartitionCount"), value("AtMinIsrPartitionCount")) == (1, 1)
     broker.close()
+
+
+def test_a_high_watermark_checkpoint_without_an_interval_is_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in Kafka; not without a pause."""
+    broker = Broker(tmp_path, {"replica.high.watermark.checkpoint.interval.ms": "0"})
+    written: list[int] = []
+
+    def write() -> None:
+        if len(written) > 8:
+            pytest.fail("without a pause")
+        written.append(broker.clock.monotonic_ms())
+
+    monkeypatch.setattr(broker.log_manager, "write_high_watermarks", write)
+    broker.lead()
+    broker.clock.advance(1000)
+    assert len(written) == 1
+    broker.close()
