@@ -29,7 +29,7 @@ from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.record.batch import HEADER_SIZE, Batch, batch_size, read_header
+from kafka_zk.record.batch import HEADER_SIZE, HEADER_SIZE_UP_TO_MAGIC, Batch, batch_size, read_header
 from kafka_zk.record.compression import Codec, codec_for_id
 from kafka_zk.record.filtering import FilterRun, filter_run, map_run, put_key, put_keys
 from kafka_zk.record.legacy import messages
@@ -311,6 +311,8 @@ def _whole_batch(buffer: memoryview, position: int) -> Batch | None:
 def _grow(state: MapState | FilterState, shape: Source, buffer: memoryview) -> None:
     """Enlarge the buffer: no batch was complete. Raises CorruptMessage if none can be."""
     size, left = batch_size(buffer), shape.size_bytes - state.position
+    if size is None and len(buffer) < left:
+        size = HEADER_SIZE_UP_TO_MAGIC  # Not even that was read.
     if size is None or size > left:
         raise CorruptMessage(
             f"Log segment may be corrupt, batch size {size} > {left} bytes left in segment at position {state.position}"

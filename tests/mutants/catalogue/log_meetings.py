@@ -637,4 +637,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                if name:\n",
         tests="tests/unit/replication/test_leadership.py -k without_an_interval",
     ),
+    Mutant(
+        breaks="the cleaner's buffer grows from any size",
+        file="kafka_zk/log/cleaner/chunks.py",
+        old="    if size is None and len(buffer) < left:\n",
+        new="    if size is None and not left:\n",
+        tests="tests/unit/log/cleaner/test_filtering.py -k too_short_to_tell",
+    ),
 )

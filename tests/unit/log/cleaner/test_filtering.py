@@ -155,6 +155,22 @@ def test_reads_grow_for_a_batch_that_is_larger(place: Place, caplog: pytest.LogC
     assert "Growing cleaner I/O buffers from 32 bytes to 64 bytes." in caplog.messages
 
 
+@pytest.mark.parametrize("max_message_bytes", [0, 1000])
+def test_reads_grow_that_are_too_short_to_tell_a_batch(place: Place, max_message_bytes: int) -> None:
+    """With log.cleaner.io.buffer.size as small as it may be."""
+    log = place.open(CONFIG)
+    for number in range(9):
+        log.append_as_leader(produced("v", f"{number}", keys=[b"a", b"b"]), leader_epoch=0)
+    close_segment(log)
+    log.apply_config(
+        topic_config(
+            cleanup_policy="compact", delete_retention_ms=DELETE_RETENTION_MS, max_message_bytes=max_message_bytes
+        )
+    )
+    assert cleaning_of(log, settings=SETTINGS._replace(buffer_bytes=1), chunk_bytes=1).run() == 18
+    assert keys_and_values(log) == [(b"a", b"v"), (b"b", b"8")]
+
+
 def test_segments_with_offsets_out_of_reach_are_split(place: Place) -> None:
     """As old brokers left them: batches far behind the base of their segment."""
     log = place.open(CONFIG)
