@@ -139,10 +139,17 @@ class LogManager:
         return found
 
     def write_identities(self, *, broker_id: int, cluster_id: str) -> None:
-        """Put meta.properties into every live directory that does not say the same. Raises KafkaStorageError."""
+        """Put meta.properties into every live directory that does not say the same. One where that fails is offline.
+
+        Raises KafkaStorageError when no directory is left.
+        """
         for data_dir in self._placed.live_dirs():
-            with data_dir.directory.guard(f"Error while writing {data_dir.meta_path}"):
+            with (
+                suppress(KafkaStorageError),  # The others are used.
+                data_dir.directory.guard(f"Error while writing {data_dir.meta_path}"),
+            ):
                 data_dir.write_identity(broker_id=broker_id, cluster_id=cluster_id, now_ms=self._clock.wall_ms())
+        self._check_any_is_live()
 
     def startup(self) -> None:
         """Blocks. Lock the directories, open every log (recover it after an unclean stop), start the tasks.
@@ -165,8 +172,7 @@ class LogManager:
         started_ms = self._clock.monotonic_ms()
         log.info("Loading logs from log dirs ArrayBuffer(%s)", ", ".join(self.live_log_dirs()))
         self._load_all()
-        if not self._placed.live_dirs():
-            raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
+        self._check_any_is_live()
         self.future.drop_those_of_earlier_topics()
         self.future.resume_at_start()
         self._say_what_was_loaded(self._clock.monotonic_ms() - started_ms)
@@ -192,6 +198,11 @@ class LogManager:
         for data_dir in self._dirs:
             data_dir.unlock()
         self._is_locked = False
+
+    def _check_any_is_live(self) -> None:
+        """Raises KafkaStorageError."""
+        if not self._placed.live_dirs():
+            raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
 
     def _say_what_was_loaded(self, took_ms: int) -> None:
         unclean = [

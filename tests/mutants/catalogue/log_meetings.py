@@ -644,4 +644,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    if size is None and not left:\n",
         tests="tests/unit/log/cleaner/test_filtering.py -k too_short_to_tell",
     ),
+    Mutant(
+        breaks="a directory that takes no identity keeps no other from being used",
+        file="kafka_zk/log/manager.py",
+        old="                suppress(KafkaStorageError),  # The others are used.\n",
+        new="",
+        tests="tests/unit/log/test_manager.py -k takes_no_identity",
+    ),
 )

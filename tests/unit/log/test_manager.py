@@ -132,6 +132,20 @@ def test_an_identity_is_written_into_every_directory_and_read_back(tmp_path: Pat
     }
 
 
+def test_a_directory_that_takes_no_identity_is_offline_and_the_others_are_used(tmp_path: Path) -> None:
+    first, second, failed = tmp_path / "1", tmp_path / "2", list[str]()
+    disk = DeadDirectory()
+    disk.dead = first
+    manager = manager_on(first, second, disk=disk, on_failure=failed.append)
+    manager.lock_and_read_identities()
+    manager.write_identities(broker_id=4, cluster_id="c")
+    assert (failed, manager.live_log_dirs()) == ([str(first)], [str(second)])
+    disk.dead = tmp_path
+    with pytest.raises(KafkaStorageError, match="have failed"):
+        manager.write_identities(broker_id=5, cluster_id="c")
+    manager.release()
+
+
 def test_a_directory_that_is_no_partition_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "stuff").mkdir()
     with pytest.raises(InvalidLogDirectory, match="'stuff' is not in the form of topic-partition"):
