@@ -6,6 +6,8 @@ Source      KafkaApis.handleJoinGroupRequest, JoinGroupRequest, JoinGroupRespons
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
@@ -41,10 +43,16 @@ def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGr
     if len(request.protocols) > MAX_PROTOCOLS:
         raise InvalidRequest(f"A member may name {MAX_PROTOCOLS} protocols, not {len(request.protocols)}.")
     join = _join(request, ctx)
-    if not all(map(is_storable, (join.new_member_id, join.protocol_type, *(name for name, _ in join.protocols)))):
+    if not all(map(is_storable, _stored(join))):
         raise InvalidRequest(f"A name of this member takes more than {LONGEST_STRING_BYTES} bytes in a record.")
     joined = ctx.services.group_coordinator.join_group(request.group_id, join)
     return joined.then(lambda result: _response(result, ctx.api_version))
+
+
+def _stored(join: Join) -> Iterator[str]:
+    """The strings of a request that may become part of the group's record. A new member id holds an instance id."""
+    yield from (join.new_member_id, join.client_id, join.protocol_type)
+    yield from (name for name, _ in join.protocols)
 
 
 def _join(request: JoinGroupRequest, ctx: RequestContext) -> Join:

@@ -159,4 +159,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    if not any(map(is_storable, ",
         tests="tests/unit/api/test_many_failures.py -k name_that_no_record_holds",
     ),
+    Mutant(
+        breaks="a static member with a client id that no record holds is refused",
+        file="kafka_zk/api/group/join_group.py",
+        old="    yield from (join.new_member_id, join.client_id, join.protocol_type)\n",
+        new="    yield from (join.new_member_id, join.protocol_type)\n",
+        tests="tests/unit/api/test_many_failures.py -k name_that_no_record_holds",
+    ),
 )

@@ -93,13 +93,24 @@ def test_a_member_that_names_very_many_protocols_is_refused() -> None:
         join_group(JoinGroupRequest(group_id="g", protocols=protocols), ctx)
 
 
-@pytest.mark.parametrize("given", [{"protocol_type": "\ufffd" * 12_000}, {"group_instance_id": "\ufffd" * 12_000}])
-def test_a_member_with_a_name_that_no_record_holds_is_refused(given: dict[str, str]) -> None:
-    """Its group could not be stored, so none of its members would be told of an assignment."""
+@pytest.mark.parametrize(
+    ("given", "client_id"),
+    [
+        ({"protocol_type": "\ufffd" * 12_000}, "c"),
+        ({"group_instance_id": "\ufffd" * 12_000}, "c"),
+        ({}, "\ufffd" * 12_000),
+        ({"group_instance_id": "i"}, "\ufffd" * 12_000),
+    ],
+)
+def test_a_member_with_a_name_that_no_record_holds_is_refused(given: dict[str, str], client_id: str) -> None:
+    """Its group could not be stored, so none of its members would be told of an assignment.
+
+    The id of a static member begins with its instance id, not with its client id: both are stored.
+    """
     coordinator = SimpleNamespace(new_member_id=lambda client_id, instance_id: f"{instance_id or client_id}-1")
     services = SimpleNamespace(authorizer=None, group_coordinator=coordinator)
     ctx: Any = SimpleNamespace(
-        services=services, may=lambda *_: True, api_version=9, client_id="c", client_host="127.0.0.1"
+        services=services, may=lambda *_: True, api_version=9, client_id=client_id, client_host="127.0.0.1"
     )
     with pytest.raises(InvalidRequest, match="32767 bytes"):
         join_group(JoinGroupRequest(group_id="g", **given), ctx)
