@@ -67,6 +67,8 @@ class LogQueue:
 
     def put(self, destination: Destination, line: bytes) -> None:
         """Hand over a line, or count it when the queue is full. Never blocks."""
+        # Also when it is full: without a thread it stays so.
+        self._start()
         if self._queue.qsize() >= self._capacity:
             self.dropped_count += 1
             self._unreported += 1
@@ -75,18 +77,25 @@ class LogQueue:
             lost, self._unreported = self._unreported, 0
             self._queue.put((destination, b"[%d log lines were lost: the log could not keep up]\n" % lost))
         self._queue.put((destination, line))
-        if not self._started:
-            # Without a further thread, lines wait until one can be started: logging fails nobody.
-            with contextlib.suppress(RuntimeError):
-                self._thread.start()
-                self._started = True
 
     def close(self) -> None:
         """Blocks, for two seconds at most: write what is waiting and end the thread."""
+        if not self._queue.empty():
+            self._start()
         if self._started:
             self._queue.put(None)
             self._thread.join(_CLOSE_TIMEOUT_S)
             self._started = False
+
+    def _start(self) -> None:
+        """Start the thread unless it runs. Without a further one, lines wait until it can be: logging fails nobody."""
+        if not self._started:
+            # Before the start, which waits for the thread: another one that logs meanwhile must not start it, too.
+            self._started = True
+            try:
+                self._thread.start()
+            except RuntimeError:
+                self._started = False
 
     def _drain(self) -> None:
         going_on = True

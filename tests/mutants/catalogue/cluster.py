@@ -768,9 +768,25 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="who logs is not told that no thread could be started",
         file="kafka_zk/broker/logs/queue.py",
-        old="            with contextlib.suppress(RuntimeError):\n",
-        new="            with contextlib.suppress(KeyError):\n",
+        old="            except RuntimeError:\n",
+        new="            except KeyError:\n",
         tests="tests/unit/broker/test_logs.py -k thread_that_cannot_be_started",
+    ),
+    Mutant(
+        breaks="a full queue does not keep the log's thread from being started",
+        file="kafka_zk/broker/logs/queue.py",
+        old="        self._start()\n        if self._queue.qsize() >= self._capacity:\n",
+        new="        if self._queue.qsize() < self._capacity:\n"
+        "            self._start()\n"
+        "        if self._queue.qsize() >= self._capacity:\n",
+        tests="tests/unit/broker/test_logs.py -k more_lines_than_can_wait",
+    ),
+    Mutant(
+        breaks="the log's thread is started once, whoever logs meanwhile",
+        file="kafka_zk/broker/logs/queue.py",
+        old="            self._started = True\n            try:\n                self._thread.start()\n",
+        new="            try:\n                self._thread.start()\n                self._started = True\n",
+        tests="tests/unit/broker/test_logs.py -k no_second_one",
     ),
     Mutant(
         breaks="a number may begin with more zeros than Python converts",

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -273,19 +273,67 @@ def test_a_stop_with_a_full_disk_writes_the_other_logs(system: LoggingSystem, tm
     assert (tmp_path / "good.log").read_bytes() == b"line\n"
 
 
-def test_lines_wait_for_a_thread_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+def no_thread(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
+
+def test_lines_wait_for_a_thread_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = LogFile(tmp_path / "server.log", NeverRolling())
     log_queue = LogQueue("test")
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refuse)
+        patch.setattr(threading.Thread, "start", no_thread)
         log_queue.put(file, b"one\n")
     log_queue.put(file, b"two\n")
     log_queue.close()
     file.close()
     assert (tmp_path / "server.log").read_bytes() == b"one\ntwo\n"
+
+
+def test_more_lines_than_can_wait_for_a_thread_do_not_keep_it_from_being_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = LogFile(tmp_path / "server.log", NeverRolling())
+    log_queue = LogQueue("test", capacity=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        for line in (b"one\n", b"two\n", b"lost\n"):
+            log_queue.put(file, line)
+    log_queue.put(file, b"starts it\n")
+    assert log_queue._thread.is_alive()
+    log_queue.close()
+    file.close()
+    assert (tmp_path / "server.log").read_bytes().startswith(b"one\ntwo\n")
+
+
+def test_lines_that_wait_for_a_thread_are_written_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = LogFile(tmp_path / "server.log", NeverRolling())
+    log_queue = LogQueue("test")
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        log_queue.put(file, b"one\n")
+    log_queue.close()
+    file.close()
+    assert (tmp_path / "server.log").read_bytes() == b"one\n"
+
+
+def test_who_logs_while_the_thread_is_started_starts_no_second_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Two would write into one file at once. A start waits for its thread, and other threads log meanwhile."""
+    file = LogFile(tmp_path / "server.log", NeverRolling())
+    log_queue = LogQueue("test")
+    starts: list[threading.Thread] = []
+
+    def start_slowly(thread: threading.Thread, start: Callable[[threading.Thread], None] = threading.Thread.start):
+        starts.append(thread)
+        if len(starts) == 1:
+            log_queue.put(file, b"another\n")
+            start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_slowly)
+    log_queue.put(file, b"first\n")
+    log_queue.close()
+    file.close()
+    assert len(starts) == 1
+    assert (tmp_path / "server.log").read_bytes() == b"another\nfirst\n"
 
 
 def test_a_file_rolls_when_its_period_is_over(tmp_path: Path):
