@@ -96,7 +96,7 @@ class BrokerIdZNode:
             return BrokerRegistration(
                 broker_id=broker_id,
                 endpoints=_endpoints(version, document),
-                rack=None if rack is None else documents.text(rack),
+                rack=None if rack is None else documents.short_text(rack),
                 jmx_port=documents.integer(document["jmx_port"]),
                 timestamp_ms=int(document.get("timestamp", 0)),
                 features={
@@ -112,17 +112,18 @@ class BrokerIdZNode:
 
 def _endpoints(version: int, document: dict[str, Any]) -> tuple[EndPoint, ...]:
     if version == 1:
-        host, port = documents.text(document["host"]), documents.integer(document["port"])
+        host, port = documents.short_text(document["host"]), documents.integer(document["port"])
         return (EndPoint("PLAINTEXT", "PLAINTEXT", host, port),)
     protocols = documents.string_map(document.get("listener_security_protocol_map") or {})
-    return tuple(_endpoint(documents.text(address), protocols) for address in document["endpoints"])
+    return tuple(_endpoint(documents.short_text(address), protocols) for address in document["endpoints"])
 
 
 def _endpoint(address: str, protocols: Mapping[str, str]) -> EndPoint:
     parsed = _ENDPOINT.fullmatch(address)
     if parsed is None:
         raise ValueError(f"Unable to parse {address} to a broker endpoint")
-    listener_name = parsed.group(1).upper()
+    # Bounded again: some letters take more bytes in upper case.
+    listener_name = documents.short_text(parsed.group(1).upper())
     # Without a map (versions 2 and 3) the listener is named after its protocol.
     protocol = protocols.get(listener_name, listener_name)
     if protocol not in SECURITY_PROTOCOLS:

@@ -16,6 +16,8 @@ from kafka_zk.zk.errors import MalformedZNode
 Value = TypeVar("Value")
 
 LAST_EPOCH = 2**31 - 1
+LONGEST_STRING_BYTES = 2**15 - 1
+"""Of a string in a request, in UTF-8."""
 
 
 def write(document: Mapping[str, object]) -> bytes:
@@ -80,3 +82,10 @@ def text(value: object) -> str:
         raise TypeError(f"not a string: {value!r}")
     value.encode()
     return value
+
+
+def short_text(value: object) -> str:
+    """A string that a request can hold; raises as `text`."""
+    if len(text(value).encode()) > LONGEST_STRING_BYTES:
+        raise ValueError(f"a string of more than {LONGEST_STRING_BYTES} bytes")
+    return text(value)

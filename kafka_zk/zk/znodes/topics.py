@@ -81,9 +81,13 @@ class TopicZNode:
 
     @staticmethod
     def decode(data: bytes | None, stat: Stat | None = None, topic: str = "") -> TopicAssignment:
-        """Raises MalformedZNode. Versions 1 (no reassignment) and 2 (no topic id) are read too."""
+        """Raises MalformedZNode, also for a name that no request can hold.
+
+        Versions 1 (no reassignment) and 2 (no topic id) are read too.
+        """
 
         def build(document: dict[str, Any]) -> TopicAssignment:
+            documents.short_text(topic)
             adding = document.get("adding_replicas") or {}
             removing = document.get("removing_replicas") or {}
             topic_id = document.get("topic_id")

@@ -108,8 +108,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a rack that is no text is malformed",
         file="kafka_zk/zk/znodes/brokers.py",
-        old="rack=None if rack is None else documents.text(rack),",
+        old="rack=None if rack is None else documents.short_text(rack),",
         new="rack=rack,",
+        tests="tests/unit/zk/test_znodes.py -k no_request_can_hold",
+    ),
+    Mutant(
+        breaks="a name or rack that no request can hold is malformed",
+        file="kafka_zk/zk/znodes/documents.py",
+        old="    if len(text(value).encode()) > LONGEST_STRING_BYTES:\n",
+        new="    if len(text(value)) > 2**20:\n",
         tests="tests/unit/zk/test_znodes.py -k no_request_can_hold",
     ),
     Mutant(

@@ -266,6 +266,13 @@ STATE = {"version": 1, "leader": 1, "leader_epoch": 1, "controller_epoch": 1, "i
     [
         {"rack": 5},
         {"rack": "\ud800"},
+        {"rack": "r" * 32_768},
+        {"endpoints": ["PLAINTEXT://" + "h" * 32_768 + ":1"]},
+        {"version": 1, "host": "h" * 32_768, "port": 1},
+        {
+            "endpoints": ["\u0390" * 16_000 + "://h:1"],
+            "listener_security_protocol_map": {"\u0390".upper() * 16_000: "PLAINTEXT"},
+        },
         {"endpoints": ["PLAINTEXT://h:99999999999"]},
         {"endpoints": ["ODD://h:1"]},
         {"listener_security_protocol_map": {"PLAINTEXT": "ODD"}},
@@ -301,6 +308,13 @@ def test_a_state_that_no_request_can_hold_is_malformed(changed: dict[str, object
 def test_an_assignment_that_no_request_can_hold_is_malformed(partitions: dict[str, list[int]]) -> None:
     with pytest.raises(MalformedZNode):
         TopicZNode.decode(json.dumps({"version": 1, "partitions": partitions}).encode())
+
+
+def test_a_topic_whose_name_no_request_can_hold_is_malformed() -> None:
+    data = b'{"version":1,"partitions":{"0":[1]}}'
+    TopicZNode.decode(data, None, "x" * 32_767)
+    with pytest.raises(MalformedZNode):
+        TopicZNode.decode(data, None, "x" * 32_768)
 
 
 @pytest.mark.parametrize(("data", "offset"), [(b"-5", -5), (b"--5", None), (b"9" * 19, None), (b"9" * 5_000, None)])
