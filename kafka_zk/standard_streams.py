@@ -13,13 +13,18 @@ import os
 import sys
 from typing import Any
 
-_LOST = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""No reader; no room on the disk, in a quota, below a file's largest size; a disk or terminal that is gone."""
+_NO_ROOM = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""No reader; no room on the disk, in a quota, below a file's largest size."""
+_LOST = (*_NO_ROOM, errno.EIO)
+"""Also: a disk or terminal that is gone."""
 
 
 def cannot_be_printed(error: BaseException) -> bool:
-    """Whether nobody reads any more, or there is no room for what is printed."""
-    return isinstance(error, OSError) and error.errno in _LOST
+    """Whether nobody reads any more, or there is no room for what is printed, whatever was done when it came.
+
+    Not where a disk or terminal is gone: that may have been met by who reads, and much was not read then.
+    """
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
 
 
 def open_closed_streams() -> None:
@@ -66,7 +71,7 @@ class _Forgiving(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            if not cannot_be_printed(error):
+            if error.errno not in _LOST:
                 raise
             self.has_lost = True
             return len(data)

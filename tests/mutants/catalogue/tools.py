@@ -288,9 +288,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a tool whose output may not grow ends as if it could",
         file="kafka_zk/standard_streams.py",
-        old="errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)",
+        old="errno.ENOSPC, errno.EDQUOT, errno.EFBIG)",
         new="errno.ENOSPC)",
         tests="tests/unit/tools/common/test_endings.py -k may_not_grow",
+    ),
+    Mutant(
+        breaks="a tool whose input cannot be read does not end as if it had read it",
+        file="kafka_zk/standard_streams.py",
+        old="errno.ENOSPC, errno.EDQUOT, errno.EFBIG)",
+        new="errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)",
+        tests="tests/unit/tools/common/test_program.py -k disk_that_cannot_be_read",
     ),
     Mutant(
         breaks="a state that the doctor replaces gets an epoch above its own",

@@ -207,6 +207,14 @@ def test_a_bug_shows_its_traceback_and_the_code_one() -> None:
         assert err.endswith("RuntimeError: bug\n")
 
 
+def test_a_disk_that_cannot_be_read_is_a_failure() -> None:
+    """What was not read is not sent, for instance: it must not look as if all was."""
+    with child('os.read(os.open("/proc/self/mem", os.O_RDONLY), 1)') as process:
+        code, _, err = end_of(process)
+        assert code == 1
+        assert err.endswith("Input/output error\n")
+
+
 DONE, OVER = 0, 255
 
 
