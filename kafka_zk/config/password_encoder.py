@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CIPHER = "AES/CBC/PKCS5Padding"
 DEFAULT_KEY_FACTORY = "PBKDF2WithHmacSHA512"
 SALT_BYTES = 256
-KEY_LENGTHS_BITS = (128, 192, 256)
+KEY_LENGTHS_BYTES = (16, 24, 32)
 MOST_ITERATIONS = 2**31 - 1
 _KEY_FACTORY = re.compile(r"PBKDF2WithHmac(SHA(?:1|224|256|384|512))")
 
@@ -110,7 +110,8 @@ class PasswordEncoder:
             raise ConfigException(f"{key_factory} SecretKeyFactory not available")
         if cipher != CIPHER:
             raise ConfigException(f"The cipher {cipher} is not supported, {CIPHER} is")
-        if key_length_bits not in KEY_LENGTHS_BITS:
+        # As in Java, which derives whole bytes: a keyLength of 130 is as good as one of 128.
+        if key_length_bits // 8 not in KEY_LENGTHS_BYTES:
             # A far longer one would take minutes, and all memory, before the cipher refused it.
             raise ConfigException(f"A key of {key_length_bits} bits is none of {CIPHER}")
         if not 0 < iterations <= MOST_ITERATIONS:

@@ -731,9 +731,16 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/config/test_password_encoder.py -k impossible_numbers",
     ),
     Mutant(
+        breaks="bits of a key's length that fill no byte count for nothing",
+        file="kafka_zk/config/password_encoder.py",
+        old="        if key_length_bits // 8 not in KEY_LENGTHS_BYTES:\n",
+        new="        if key_length_bits // 8 not in KEY_LENGTHS_BYTES or key_length_bits % 8:\n",
+        tests="tests/unit/config/test_password_encoder.py -k fill_no_byte",
+    ),
+    Mutant(
         breaks="a stored password with an impossible key is refused",
         file="kafka_zk/config/password_encoder.py",
-        old="        if key_length_bits not in KEY_LENGTHS_BITS:\n",
+        old="        if key_length_bits // 8 not in KEY_LENGTHS_BYTES:\n",
         new="        if key_length_bits > 2**20:\n",
         tests="tests/unit/config/test_password_encoder.py -k impossible_numbers",
     ),

@@ -91,6 +91,12 @@ def test_a_value_with_impossible_numbers_is_refused_at_once(name: str, value: in
         encoder.decode(odd)
 
 
+def test_bits_that_fill_no_byte_count_for_nothing() -> None:
+    """As in Java: an Apache broker may have stored such a value."""
+    encoder = PasswordEncoder("secret", os.urandom, key_length_bits=130)
+    assert PasswordEncoder("secret", os.urandom).decode(encoder.encode("password")) == "password"
+
+
 def _texts(value: object) -> list[str]:
     if isinstance(value, dict):
         return [text for item in value.values() for text in _texts(item)]
