@@ -3,7 +3,7 @@
 Role        Pure. No other module builds or parses file names.
 Invariants  Files of a segment are named by its base offset in 20 digits; a snapshot by its offset.
             A partition's directory is `topic-partition`; while it is moved, deleted or set aside it also carries 32 hex
-            digits and a suffix, and never more than 255 characters.
+            digits and a suffix, and never more than 255 bytes.
 Example     00000000000000000123.log, 00000000000000000123.snapshot.deleted, t-0.6c3e...-delete
 Source      LogFileUtils, UnifiedLog.logDeleteDirName, LocalLog.parseTopicPartitionName.
 """
@@ -87,7 +87,8 @@ def marked_dir_name(topic_partition: TopicPartition, kind: DirKind, unique_id: U
     suffix = f"-{topic_partition.partition}.{unique_id.hex}{kind.value}"
     topic = topic_partition.topic
     if kind is not DirKind.FUTURE:
-        topic = topic[: MAX_NAME_LENGTH - len(suffix)]
+        # A name by hand in ZooKeeper may have letters of several bytes; none is cut in its middle.
+        topic = topic.encode(errors="replace")[: MAX_NAME_LENGTH - len(suffix)].decode(errors="ignore")
     return topic + suffix
 
 

@@ -475,6 +475,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_power_cuts.py -k a_gap_before_a_batch",
     ),
     Mutant(
+        breaks="the name of a deleted log's directory is cut by bytes",
+        file="kafka_zk/log/files/names.py",
+        old='        topic = topic.encode(errors="replace")[: MAX_NAME_LENGTH - len(suffix)].decode(errors="ignore")\n',
+        new="        topic = topic[: MAX_NAME_LENGTH - len(suffix)]\n",
+        tests="tests/unit/replication/test_failed_directories.py -k longest_name",
+    ),
+    Mutant(
         breaks="a topic whose name no directory can have takes none offline",
         file="kafka_zk/log/loading/opening.py",
         old=' > MAX_NAME_LENGTH or "/" in name:\n',

@@ -23,6 +23,8 @@ from kafka_zk.protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.control_requests import ReplicaStop
+from kafka_zk.replication.leadership import EPOCH_DURING_DELETE
 
 from .broker import Broker, topic_id
 from .test_following import FOLLOWER, LEADER, Pair, end_of, eventually
@@ -277,3 +279,14 @@ def test_a_topic_whose_name_no_directory_can_have_takes_none_offline(broker: Bro
     assert broker.order(topic) == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert broker.failed_dirs == []
     broker.lead("x" * 253)
+
+
+@pytest.mark.parametrize("topic", ["x" * 253, "\N{LATIN SMALL LETTER E WITH ACUTE}" * 126])
+def test_the_deletion_of_a_topic_with_the_longest_name_takes_no_directory_offline(broker: Broker, topic: str) -> None:
+    """The name of a deleted log's directory is longer: the topic in it is cut, by bytes."""
+    broker.lead(topic)
+    (hosted,) = broker.manager.hosted
+    asked = [ReplicaStop(hosted.topic_partition, EPOCH_DURING_DELETE, delete=True)]
+    codes = broker.manager.stop_replicas(asked, controller_epoch=1, controller_id=0)
+    assert codes == [(hosted.topic_partition, ErrorCode.NONE)]
+    assert broker.failed_dirs == []
