@@ -197,10 +197,25 @@ class UnifiedLog:
             if batches[-1].end - batches[0].position <= self.segment_bytes:
                 info = self._append_replicated(batches)
             else:
-                info = [self._append_replicated(part) for part in parts_of(batches, self.segment_bytes)][-1]
-                info.first_offset = batches[0].header.base_offset
+                info = self._append_in_parts(batches)
         if self.log_end_offset - self.recovery_point >= self._flush_messages:
             self.flush()
+        return info
+
+    def _append_in_parts(self, batches: list[Batch]) -> AppendInfo:
+        """`_append_replicated` for more than a segment may hold: all of them, or none of them where one is refused.
+
+        A follower fetches what was refused again from where it began, which must be where the log ends.
+        """
+        parts = list(parts_of(batches, self.segment_bytes))
+        for part in parts:
+            if part[-1].end - part[0].position > self.segment_bytes:
+                raise self._too_large(part[-1].end - part[0].position)
+        for batch in batches:
+            if batch.header.is_control and batch.header.has_producer_id:
+                marker_of(batch)
+        info = [self._append_replicated(part) for part in parts][-1]
+        info.first_offset = batches[0].header.base_offset
         return info
 
     def _append_produced(self, validated: ValidatedBatch, leader_epoch: int, now_ms: int, origin: Origin) -> AppendInfo:
@@ -346,15 +361,18 @@ class UnifiedLog:
             return self._roll_if_due(size, first_offset, last_offset, max_timestamp, now_ms)
         return segment
 
+    def _too_large(self, size: int) -> RecordListTooLarge:
+        return RecordListTooLarge(
+            f"Message batch size is {size} bytes in append to partition {self.topic_partition}, "
+            f"which exceeds the maximum configured segment size of {self.segment_bytes}."
+        )
+
     def _roll_if_due(
         self, size: int, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int
     ) -> LogSegment:
         """As `_room_for`, which has seen that a roll may be due. Raises RecordListTooLarge, KafkaStorageError."""
         if size > self.segment_bytes:
-            raise RecordListTooLarge(
-                f"Message batch size is {size} bytes in append to partition {self.topic_partition}, "
-                f"which exceeds the maximum configured segment size of {self.segment_bytes}."
-            )
+            raise self._too_large(size)
         segment, config = self.local.active, self.config
         life_ms = segment_life_ms(
             segment_ms=config.segment_ms, max_compaction_lag_ms=config.max_compaction_lag_ms, compact=config.compact

@@ -565,6 +565,21 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_unified_log.py tests/unit/replication/test_moves_meet_configs.py -k larger",
     ),
     Mutant(
+        breaks="of replicated batches for several segments none is written where one is refused",
+        file="kafka_zk/log/unified_log.py",
+        old="            if batch.header.is_control and batch.header.has_producer_id:\n"
+        "                marker_of(batch)\n",
+        new="            pass\n",
+        tests="tests/unit/log/test_unified_log.py -k some_is_refused",
+    ),
+    Mutant(
+        breaks="replicated batches are written only if none of them is too large for a segment",
+        file="kafka_zk/log/unified_log.py",
+        old="                raise self._too_large(part[-1].end - part[0].position)\n",
+        new="                break\n",
+        tests="tests/unit/log/test_unified_log.py -k some_is_refused",
+    ),
+    Mutant(
         breaks="what a copy gave up is deleted after the move has ended, too",
         file="kafka_zk/log/directory/deletion.py",
         old="            log_dir.disk.remove_if_exists(directory() / path.name)\n",

@@ -20,6 +20,7 @@ from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.segments.open_segments import FEW_SEGMENTS
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import (
+    BrokerError,
     CorruptMessage,
     InconsistentTopicId,
     InvalidProducerEpoch,
@@ -160,6 +161,31 @@ def test_what_a_larger_segment_held_is_replicated_into_several(place: Place, tmp
     assert [segment.base_offset for segment in follower.segments] == [0, 3, 6]
     assert values(follower) == values(leader)
     assert follower.leader_epochs.entries == leader.leader_epochs.entries
+
+
+@pytest.mark.parametrize(
+    ("refused", "error"),
+    [
+        (Record(4, T0, b"k", bytes(4 * ONE_RECORD)), RecordListTooLarge),
+        (Record(4, T0, b"?", None), InvalidRecord),
+    ],
+)
+def test_of_what_a_larger_segment_held_nothing_is_written_where_some_is_refused(
+    place: Place, tmp_path: Path, refused: Record, error: type[BrokerError]
+) -> None:
+    """A follower asks for all of it again from where it began, which must be where the log ends."""
+    (tmp_path / "leader").mkdir()
+    leader, follower = Place(tmp_path / "leader").open(), place.open(topic_config(segment_bytes=3 * ONE_RECORD))
+    for number in range(4):
+        append(leader, str(number))
+    good = bytes(read_slices(leader, 0))
+    is_marker = error is InvalidRecord
+    bad = build_batch([refused], base_offset=4, producer_id=7, producer_epoch=0, transactional=True, control=is_marker)
+    with pytest.raises(error):
+        follower.append_as_follower(good + bytes(bad))
+    assert (follower.log_end_offset, follower.size_bytes, follower.leader_epochs.entries) == (0, 0, [])
+    follower.append_as_follower(good)
+    assert values(follower) == ["0", "1", "2", "3"]
 
 
 def test_replicated_offsets_must_increase(place: Place, tmp_path: Path) -> None:
