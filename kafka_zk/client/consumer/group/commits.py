@@ -97,16 +97,20 @@ class Commits:
                 self.latency.record(self._clock.monotonic_ms() - sent_ms)
                 self.on_committed(offsets)
 
-        self._link.ask(
-            OFFSET_COMMIT_REQUEST,
-            OFFSET_COMMIT_RESPONSE,
-            lambda version: offset_commit(self._settings, identity, offsets, version),
-            lambda answer: finish(self._error_in(answer, identity)),
-            finish,
-            timeout_ms=timeout_ms,
-        )
-        # Only now: what could not be asked is not waited for. Outcomes are delivered in this thread, by a later call.
         self._pending += 1
+        try:
+            self._link.ask(
+                OFFSET_COMMIT_REQUEST,
+                OFFSET_COMMIT_RESPONSE,
+                lambda version: offset_commit(self._settings, identity, offsets, version),
+                lambda answer: finish(self._error_in(answer, identity)),
+                finish,
+                timeout_ms=timeout_ms,
+            )
+        except Exception:
+            # What could not be asked is not waited for; what was asked when Ctrl-C came is.
+            self._pending -= 1
+            raise
 
     def _error_in(self, answer: OffsetCommitResponse, identity: Identity) -> Exception | None:
         for topic in answer.topics:

@@ -111,10 +111,13 @@ class CoordinatorLink:
         wait_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._clock.monotonic_ms() + wait_ms
         if self._thread is None:
-            thread = threading.Thread(target=self._run, name="kafka-coordinator-heartbeat-thread", daemon=True)
-            thread.start()
-            # Only now: if the system has no thread for it, the next request tries again.
-            self._thread = thread
+            self._thread = threading.Thread(target=self._run, name="kafka-coordinator-heartbeat-thread", daemon=True)
+            try:
+                self._thread.start()
+            except Exception:
+                # The system has no thread: the next request tries again. Not so after Ctrl-C, when the thread runs.
+                self._thread = None
+                raise
         self._inbox.append(_Question(request, response, build, on_answer, on_error, deadline_ms, timeout_ms))
         self._network.wakeup()
 

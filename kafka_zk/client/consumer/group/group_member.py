@@ -118,9 +118,13 @@ class GroupMember:
         """Set missing positions to the group's committed offsets."""
         wanted = self._subscriptions.in_state(FetchState.INITIALIZING)
         if wanted and not self._is_fetching and now_ms >= self._fetch_again_ms:
-            self.commits.fetch(wanted, self._take_positions)
-            # Only now: if the request could not be made, the next call makes it.
             self._is_fetching = True
+            try:
+                self.commits.fetch(wanted, self._take_positions)
+            except Exception:
+                # The request could not be made: the next call makes it.
+                self._is_fetching = False
+                raise
 
     def _take_positions(self, found: dict[TopicPartition, OffsetAndMetadata | None] | Exception) -> None:
         self._is_fetching = False

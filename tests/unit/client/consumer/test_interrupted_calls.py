@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -220,3 +221,46 @@ def test_what_a_commit_callback_raises_ends_no_step_of_a_rebalance(
         with pytest.raises(ValueError, match="the program's"):
             poll_until([consumer], lambda: False)
     assert not abandoned
+
+
+def test_ctrl_c_while_the_links_thread_begins_begins_no_second_one(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that begins is waited for."""
+    start, began = threading.Thread.start, list[threading.Thread]()
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "kafka-coordinator-heartbeat-thread":
+            began.append(thread)
+            if len(began) == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with KafkaConsumer(settings(group.broker.bootstrap, group_id="g")) as consumer:
+        consumer.subscribe(["t"])
+        assert polled_to_its_position(consumer) == 1
+    assert len(began) == 1
+    assert not began[0].is_alive(), "the close waits for it"
+
+
+def test_a_commit_that_is_sent_when_ctrl_c_comes_is_waited_for_until_it_is_answered(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KafkaConsumer(settings(group.broker.bootstrap, group_id="g")) as consumer:
+        consumer.assign([T0])
+        commits, link = consumer._member.commits, consumer._member.link
+        ask, ends = link.ask, [KeyboardInterrupt()]
+
+        def interrupted(*given: Any, **more: Any) -> None:
+            ask(*given, **more)
+            if ends:
+                raise ends.pop()
+
+        monkeypatch.setattr(link, "ask", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.commit_async({T0: OffsetAndMetadata(6)})
+        assert not commits.is_idle
+        poll_until([consumer], lambda: bool(group.heard))
+        consumer.commit_sync({T0: OffsetAndMetadata(7)})
+        assert commits.is_idle
