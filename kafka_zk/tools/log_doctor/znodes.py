@@ -34,6 +34,7 @@ from kafka_zk.zk.znodes import (
     TopicAssignment,
     TopicPartitionStateZNode,
     TopicZNode,
+    documents,
 )
 
 BLOCK_SIZE = 1000
@@ -88,12 +89,18 @@ def beyond(data: bytes, before: bytes) -> bytes:
     try:
         ours, theirs = json.loads(data), json.loads(before)
         if "leader_epoch" in ours:
-            ours["leader_epoch"] = max(ours["leader_epoch"], int(theirs["leader_epoch"]) + 1)
+            their_epoch = int(theirs["leader_epoch"])
+            if (
+                theirs == ours | {"leader_epoch": their_epoch, "controller_epoch": 0}
+                and their_epoch > ours["leader_epoch"]
+            ):
+                return before  # An earlier run wrote it: no controller has the epoch 0.
+            ours["leader_epoch"] = max(ours["leader_epoch"], documents.epoch(their_epoch + 1))
             return json.dumps(ours, separators=(",", ":")).encode()
         if "block_end" in ours and int(theirs["block_end"]) >= int(ours["block_end"]):
             return before
-    except (ValueError, KeyError, TypeError):
-        pass  # It holds something else.
+    except (ValueError, KeyError, TypeError, OverflowError):
+        pass  # It holds something else, or an epoch without a next one, which brokers cannot read.
     return data
 
 

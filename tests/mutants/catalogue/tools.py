@@ -302,8 +302,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a state that the doctor replaces gets an epoch above its own",
         file="kafka_zk/tools/log_doctor/znodes.py",
-        old='int(theirs["leader_epoch"]) + 1)',
-        new='int(theirs["leader_epoch"]) * 0)',
+        old="documents.epoch(their_epoch + 1))",
+        new="documents.epoch(their_epoch * 0))",
         tests="tests/unit/tools/log_doctor/test_znodes.py -k above_its_own",
     ),
     Mutant(
@@ -319,6 +319,20 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            return before\n",
         new="            return data\n",
         tests="tests/unit/tools/log_doctor/test_znodes.py -k given_out_again",
+    ),
+    Mutant(
+        breaks="the doctor takes what it has written for the same at its next run",
+        file="kafka_zk/tools/log_doctor/znodes.py",
+        old="                return before  # An earlier run",
+        new="                pass  # An earlier run",
+        tests="tests/unit/tools/log_doctor/test_command.py -k later_epoch",
+    ),
+    Mutant(
+        breaks="the doctor writes no epoch that a broker cannot read",
+        file="kafka_zk/tools/log_doctor/znodes.py",
+        old="documents.epoch(their_epoch + 1))",
+        new="their_epoch + 1)",
+        tests="tests/unit/tools/log_doctor/test_znodes.py -k no_znode_can_hold",
     ),
     Mutant(
         breaks="a tool ends cleanly though the system has no further thread",

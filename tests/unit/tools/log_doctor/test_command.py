@@ -248,7 +248,7 @@ class FailingZooKeeper:
         raise NoNode(path)
 
     def get_many(self, paths: Sequence[str]) -> list[object]:
-        return [(self.before, None) for _ in paths]
+        return [(self.written.get(path, self.before), None) for path in paths]
 
     def set(self, path: str, data: bytes) -> None:
         if len(self.written) == self.takes:
@@ -284,3 +284,7 @@ def test_a_state_that_is_overwritten_gets_a_later_epoch(data: Path, monkeypatch:
     assert main(options) == 0
     states = [json.loads(state) for path, state in zookeeper.written.items() if path.endswith("/state")]
     assert {(state["leader"], state["leader_epoch"]) for state in states} == {(1, 41)}
+    written, zookeeper.takes = dict(zookeeper.written), len(zookeeper.written)
+    for again in (options, [option for option in options if option != "--overwrite"]):
+        assert main(again) == 0, "what this tool has written is not another content"
+    assert zookeeper.written == written

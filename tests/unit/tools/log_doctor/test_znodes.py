@@ -13,6 +13,7 @@ from kafka_zk.log.doctor.checks.offsets import Checkpointed
 from kafka_zk.log.doctor.partition import PartitionReport, PartitionTask
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.log_doctor.znodes import Replica, beyond, imply
+from kafka_zk.zk.znodes.topics import TopicPartitionStateZNode
 from tests.unit.log.doctor.given import make, printed
 
 TOPIC_ID = UUID(int=5 << 70)
@@ -166,7 +167,23 @@ def test_no_producer_ids_are_given_out_again(last: str, is_kept: bool) -> None:
     assert beyond(BLOCK, before) == (before if is_kept else BLOCK)
 
 
-@pytest.mark.parametrize("before", [b"", b"x", b"[]", b"7", b'{"leader_epoch":"x","block_end":null}', b"{}"])
+def test_a_state_that_a_controller_has_written_is_replaced_although_it_differs_in_its_epochs_alone() -> None:
+    """Its leader may have records of that epoch that are missing here."""
+    before = json.dumps(json.loads(STATE) | {"leader_epoch": 40, "controller_epoch": 1}).encode()
+    assert json.loads(beyond(STATE, before)) == json.loads(STATE) | {"leader_epoch": 41}
+
+
+@pytest.mark.parametrize(("theirs", "epoch"), [(2**31 - 3, 2**31 - 2), (2**31 - 2, 5), (2**31 - 1, 5), (2**70, 5)])
+def test_an_epoch_that_no_znode_can_hold_is_not_written(theirs: int, epoch: int) -> None:
+    """A broker would pass over the whole partition."""
+    before = json.dumps({"leader": 3, "leader_epoch": theirs, "isr": [3]}).encode()
+    state = beyond(STATE, before)
+    assert TopicPartitionStateZNode.decode(state, None, TopicPartition("t", 0)).leader_epoch == epoch
+
+
+@pytest.mark.parametrize(
+    "before", [b"", b"x", b"[]", b"7", b'{"leader_epoch":"x","block_end":null}', b"{}", b'{"leader_epoch":1e400}']
+)
 @pytest.mark.parametrize("data", [STATE, BLOCK, b'{"partitions":{}}'])
 def test_a_znode_with_another_content_is_replaced_as_it_is(data: bytes, before: bytes) -> None:
     assert beyond(data, before) == data
