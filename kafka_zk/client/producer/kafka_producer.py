@@ -178,10 +178,13 @@ class KafkaProducer:
                 deadline_s = time.monotonic() + self._settings.max_block_ms / 1000
                 queues = self._wait_for_topic(topic, partition, deadline_s, now_ms)
             key_bytes, value_bytes = key, value
-            if key is not None and self._key_serializer is not None:
-                key_bytes = self._key_serializer(key)
-            if value is not None and self._value_serializer is not None:
-                value_bytes = self._value_serializer(value)
+            try:
+                if key is not None and self._key_serializer is not None:
+                    key_bytes = self._key_serializer(key)
+                if value is not None and self._value_serializer is not None:
+                    value_bytes = self._value_serializer(value)
+            except AttributeError as error:
+                raise _not_converted(error) from error
             if partition is not None:
                 chosen = partition
             elif self._partitioner is not None:
@@ -196,7 +199,10 @@ class KafkaProducer:
             if value_bytes is not None:
                 size += len(value_bytes)
             if headers or size > self._plain_size_bytes:
-                size = self._checked_size(key_bytes, value_bytes, headers)
+                try:
+                    size = self._checked_size(key_bytes, value_bytes, headers)
+                except AttributeError as error:
+                    raise _not_converted(error) from error
             timestamp = now_ms
             if timestamp_ms is not None:
                 if timestamp_ms < 0:
@@ -207,10 +213,9 @@ class KafkaProducer:
             )
         except (TimeoutException, BrokerError) as error:
             return self._refuse(topic, partition, error, callback)
-        except (TypeError, AttributeError, BufferError) as error:
-            # Serializers of other types fail with the second, views with gaps with the third.
-            refusal = f"Can't send a key or value that its serializer did not convert to bytes: {error}"
-            raise caused_by(SerializationException(refusal), error) from error
+        except (TypeError, BufferError) as error:
+            # Views with gaps fail with the second.
+            raise _not_converted(error) from error
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Blocks until every record sent before has completed. Raises TimeoutException after `timeout_s`."""
@@ -385,3 +390,8 @@ def _partitioner_of(config: ClientConfig) -> Partitioner | None:
     if not isinstance(getattr(made, "partition", None), Callable):  # type: ignore[arg-type]
         raise ConfigException(f"Invalid value {given} for configuration partitioner.class: It has no method partition.")
     return made
+
+
+def _not_converted(error: Exception) -> Exception:
+    refusal = f"Can't send a key or value that its serializer did not convert to bytes: {error}"
+    return caused_by(SerializationException(refusal), error)

@@ -497,8 +497,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what a serializer cannot take is refused as such",
         file="kafka_zk/client/producer/kafka_producer.py",
-        old="        except (TypeError, AttributeError, BufferError) as error:\n",
+        old="        except (TypeError, BufferError) as error:\n",
         new="        except TypeError as error:\n",
         tests="tests/unit/client/producer/test_producer.py -k refused_as_such",
+    ),
+    Mutant(
+        breaks="a bug of a partitioner is not told as one of the record",
+        file="kafka_zk/client/producer/kafka_producer.py",
+        old="        except (TypeError, BufferError) as error:\n",
+        new="        except (TypeError, AttributeError, BufferError) as error:\n",
+        tests="tests/unit/client/producer/test_producer.py -k bug_of_a_partitioner",
     ),
 )

@@ -416,6 +416,16 @@ def test_keys_go_where_java_sends_them_unless_told_otherwise(produce: Produce) -
         producer.close(PATIENCE_S)
 
 
+class Faulty(ByLength):
+    def partition(self, *_: Any) -> int:
+        raise AttributeError("a bug of the program")
+
+
+def test_a_bug_of_a_partitioner_is_not_told_as_one_of_the_record(broker: TakingBroker, produce: Produce) -> None:
+    with pytest.raises(AttributeError, match="a bug of the program"):
+        produce(broker, partitioner_class=Faulty).send("t", b"v")
+
+
 @pytest.mark.parametrize(
     ("serializer", "record"),
     [
