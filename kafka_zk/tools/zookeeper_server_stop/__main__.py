@@ -27,7 +27,14 @@ def main() -> int:
 
 def _run() -> int:
     stop_signal = wanted_signal()
-    stopped = [file for file in sorted(log_dir().glob("zookeeper-*.pid")) if _stop(file, stop_signal)]
+    stopped, refusals = 0, list[str]()
+    for file in sorted(log_dir().glob("zookeeper-*.pid")):
+        try:
+            stopped += _stop(file, stop_signal)
+        except Refused as error:
+            refusals.append(str(error))
+    if refusals:
+        raise Refused("\n".join(refusals))
     if not stopped:
         print("No zookeeper server to stop")
         return 1

@@ -341,4 +341,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    except ZeroDivisionError:\n        # The system has no further thread.",
         tests="tests/unit/tools/common/test_program.py -k further_thread",
     ),
+    Mutant(
+        breaks="a ZooKeeper that may not be stopped keeps no other one running",
+        file="kafka_zk/tools/zookeeper_server_stop/__main__.py",
+        old="            refusals.append(str(error))\n",
+        new="            raise\n",
+        tests="tests/unit/tools/test_zookeeper_server_stop.py -k keeps_no_other",
+    ),
 )

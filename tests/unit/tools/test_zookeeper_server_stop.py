@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -59,6 +60,27 @@ def test_what_is_remembered_of_another_program_is_forgotten(tmp_path: Path, monk
     (tmp_path / "zookeeper-2.pid").write_text("")
     assert zookeeper_server_stop.main() == 1
     assert [file.name for file in tmp_path.iterdir()] == ["zookeeper-2.pid"], "that one is being written"
+
+
+def test_a_server_that_may_not_be_stopped_keeps_no_other_one_running(
+    tmp_path: Path, server: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """As the kill of Apache's script, which gets all of them at once."""
+    kill, sent = os.kill, list[int]()
+    first = tmp_path / "zookeeper-0.pid"
+    first.write_text(f"{server.pid}\n")
+
+    def refuse_first(pid: int, number: int) -> None:
+        sent.append(pid)
+        if len(sent) == 1:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        kill(pid, number)
+
+    monkeypatch.setattr(os, "kill", refuse_first)
+    assert zookeeper_server_stop.main() == 1
+    assert capsys.readouterr().err == f"Cannot stop the server of {first}: Operation not permitted\n"
+    assert sent == [server.pid] * 2
+    assert server.wait(PATIENCE_S) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("stop", [zookeeper_server_stop.main, lambda: server_stop.main([])])
