@@ -100,6 +100,10 @@ print("\n".join(dict.fromkeys(each for each in wanted if not each.startswith("ka
 PYTHON
 )
 if [ "${missing[0]}" = base ]; then
+  # A build starts with the setuptools of .venv, isolated or not: it must not be replaced meanwhile.
+  for each in "${requirements[@]}"; do
+    [[ "$each" != setuptools* ]] || pip_install "$each" || fail "pip could not install $each; see its message above"
+  done
   # Our own modules are compiled while the others are fetched.
   pip_install --no-deps --editable . &
   compiling=$!
