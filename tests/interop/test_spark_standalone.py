@@ -105,6 +105,7 @@ def test_spark_submit_runs_the_package_where_no_checkout_is(
     for partition in range(PARTITIONS):
         kafka.write(topic, [Written(b"%d" % n) for n in range(EACH)], partition=partition, compression_type="zstd")
     elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
     package = elsewhere / "kafka_zk.tar.gz"
     subprocess.run([sys.executable, "-P", "-m", "kafka_zk.tools.pipeline", "--package", str(package)], check=True)
     with tarfile.open(package) as archive:
