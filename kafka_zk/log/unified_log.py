@@ -187,7 +187,7 @@ class UnifiedLog:
         """Blocks. Append the leader's batches unchanged; see `check_replicated` for those left out.
 
         Where they are more than a segment may hold here, since segment.bytes was larger once, they go into several.
-        Raises CorruptMessage, InvalidRecord (a marker that is none), UnknownServerError (offsets do not increase),
+        Raises CorruptMessage, InvalidRecord (an unreadable marker), UnknownServerError (offsets do not increase),
         UnexpectedAppendOffset, RecordListTooLarge, KafkaStorageError.
         """
         batches = check_replicated(records, self.topic_partition, up_to_epoch)

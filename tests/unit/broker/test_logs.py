@@ -277,27 +277,28 @@ def no_thread(thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-def test_lines_wait_for_a_thread_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def put_without_a_thread(log_queue: LogQueue, file: LogFile, *lines: bytes) -> None:
+    """Log them while the system has no thread for the queue."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        for line in lines:
+            log_queue.put(file, line)
+
+
+def test_lines_wait_for_a_thread_that_cannot_be_started(tmp_path: Path):
     file = LogFile(tmp_path / "server.log", NeverRolling())
     log_queue = LogQueue("test")
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", no_thread)
-        log_queue.put(file, b"one\n")
+    put_without_a_thread(log_queue, file, b"one\n")
     log_queue.put(file, b"two\n")
     log_queue.close()
     file.close()
     assert (tmp_path / "server.log").read_bytes() == b"one\ntwo\n"
 
 
-def test_more_lines_than_can_wait_for_a_thread_do_not_keep_it_from_being_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_more_lines_than_can_wait_for_a_thread_do_not_keep_it_from_being_started(tmp_path: Path):
     file = LogFile(tmp_path / "server.log", NeverRolling())
     log_queue = LogQueue("test", capacity=2)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", no_thread)
-        for line in (b"one\n", b"two\n", b"lost\n"):
-            log_queue.put(file, line)
+    put_without_a_thread(log_queue, file, b"one\n", b"two\n", b"lost\n")
     log_queue.put(file, b"starts it\n")
     assert log_queue._thread.is_alive()
     log_queue.close()
@@ -305,12 +306,10 @@ def test_more_lines_than_can_wait_for_a_thread_do_not_keep_it_from_being_started
     assert (tmp_path / "server.log").read_bytes().startswith(b"one\ntwo\n")
 
 
-def test_lines_that_wait_for_a_thread_are_written_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_lines_that_wait_for_a_thread_are_written_at_the_end(tmp_path: Path):
     file = LogFile(tmp_path / "server.log", NeverRolling())
     log_queue = LogQueue("test")
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", no_thread)
-        log_queue.put(file, b"one\n")
+    put_without_a_thread(log_queue, file, b"one\n")
     log_queue.close()
     file.close()
     assert (tmp_path / "server.log").read_bytes() == b"one\n"
