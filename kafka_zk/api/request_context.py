@@ -20,7 +20,9 @@ class Client(Protocol):
     client_software_version: str
     listener_name: str
     principal: str
+    security_protocol: str
     sent_stamp: list[int]
+    token_authenticated: bool
 
     def mute(self, throttle_ms: int) -> None: ...
 

@@ -97,6 +97,7 @@ class Connection:
         "received_ns",
         "security_protocol",
         "sent_stamp",
+        "token_authenticated",
     )
 
     def __init__(
@@ -121,6 +122,7 @@ class Connection:
         self.client_software_version = "unknown"
         self.received_ns = self.last_active_ns = time.monotonic_ns()
         self.sent_stamp: list[int] = [0, 0]
+        self.token_authenticated = False
         self.must_authenticate = host.security_protocol.startswith("SASL_")
 
     # --- what handlers may use -------------------------------------------------------------------------------------

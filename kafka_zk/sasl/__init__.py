@@ -1,0 +1,1 @@
+"""SASL mechanisms and JAAS: what the broker, its channels and clients share."""

@@ -1,0 +1,1 @@
+"""TLS settings, stores and contexts: what listeners, channels, clients and ZooKeeper share."""
