@@ -20,7 +20,14 @@ from kafka_zk.protocol.errors import (
     UnacceptableCredential,
     UnsupportedSaslMechanism,
 )
-from kafka_zk.security.scram import BY_CODE, MAX_ITERATIONS, MIN_ITERATIONS, Mechanism, credential_of, iterations_of
+from kafka_zk.sasl.scram_credentials import (
+    BY_CODE,
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    Mechanism,
+    credential_of,
+    iterations_of,
+)
 from kafka_zk.zk.entity_configs import entities_with_config
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.session import ZkClient

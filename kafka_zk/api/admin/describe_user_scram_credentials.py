@@ -22,7 +22,7 @@ from kafka_zk.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from kafka_zk.security.scram import Mechanism
+from kafka_zk.sasl.scram_credentials import Mechanism
 
 ERRORS = Form((Each("users", "results", same_names=False),), Text.OWN, uncounted="error_code")
 

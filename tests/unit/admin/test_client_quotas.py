@@ -26,7 +26,7 @@ from kafka_zk.protocol.errors import (
     UnacceptableCredential,
     UnsupportedSaslMechanism,
 )
-from kafka_zk.security.scram import Mechanism
+from kafka_zk.sasl.scram_credentials import Mechanism
 from kafka_zk.zk.session import ZkClient
 from tests.unit.admin.given import Cluster
 

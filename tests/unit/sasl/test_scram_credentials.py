@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from kafka_zk.security.scram import BY_CODE, Mechanism, credential_of, iterations_of
+from kafka_zk.sasl.scram_credentials import BY_CODE, Mechanism, credential_of, iterations_of
 
 
 def test_a_credential_is_that_of_the_standard() -> None:

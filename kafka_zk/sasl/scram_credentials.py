@@ -30,9 +30,15 @@ class Mechanism(Enum):
         """The config key under which a user's credential is stored."""
         return self.value[1]
 
+    @property
+    def hash_name(self) -> str:
+        """As hashlib and hmac call it."""
+        return self.value[2]
+
 
 MIN_ITERATIONS = 4096
 BY_CODE = {mechanism.code: mechanism for mechanism in Mechanism}
+BY_KEY = {mechanism.key: mechanism for mechanism in Mechanism}
 
 
 class Credential(NamedTuple):
@@ -48,21 +54,35 @@ class Credential(NamedTuple):
         salt, stored, server = (base64.b64encode(part).decode() for part in self[:3])
         return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
 
+    def __repr__(self) -> str:
+        return f"Credential(iterations={self.iterations})"
+
 
 def credential_of(mechanism: Mechanism, *, salt: bytes, salted_password: bytes, iterations: int) -> Credential:
     """The credential of a salted password. Raises ValueError for an empty one."""
     if not salted_password:
         raise ValueError("Empty key")
-    hash_name = mechanism.value[2]
+    hash_name = mechanism.hash_name
     client_key = hmac.digest(salted_password, b"Client Key", hash_name)
     server_key = hmac.digest(salted_password, b"Server Key", hash_name)
     return Credential(salt, hashlib.new(hash_name, client_key).digest(), server_key, iterations)
 
 
-def iterations_of(text: str) -> int:
-    """The iterations in the text of a credential. Raises ValueError for a text that is none."""
+def credential_from(text: str) -> Credential:
+    """The credential that `text` stores. Raises ValueError for a text that is none."""
     parts = dict(part.partition("=")[::2] for part in text.split(","))
     if parts.keys() != {"salt", "stored_key", "server_key", "iterations"}:
         # Without the text: what is wrong with it goes to the log, and its keys are secrets.
         raise ValueError("Credentials not valid")
-    return int(parts["iterations"])
+    try:
+        salt, stored, server = (
+            base64.b64decode(parts[key], validate=True) for key in ("salt", "stored_key", "server_key")
+        )
+    except ValueError:
+        raise ValueError("Credentials not valid") from None
+    return Credential(salt, stored, server, int(parts["iterations"]))
+
+
+def iterations_of(text: str) -> int:
+    """The iterations in the text of a credential. Raises ValueError for a text that is none."""
+    return credential_from(text).iterations
