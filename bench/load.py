@@ -1,12 +1,14 @@
 """A load generator that is cheaper than the brokers it loads: it sends frames encoded beforehand and counts bytes.
 
 The answer to each frame has a size that does not change (asked once, before the load), so answers are told apart
-without looking at them. Their bytes are not even copied from the kernel (recv with MSG_TRUNC).
+without looking at them. Their bytes are not even copied from the kernel (recv with MSG_TRUNC); over TLS they are
+decrypted, which no client can save.
 """
 
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import time
 from collections import deque
@@ -66,9 +68,11 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
 class Client:
     """One connection that goes through its exchanges round and round, `in_flight` of them on their way."""
 
-    def __init__(self, port: int, exchanges: Sequence[Exchange]) -> None:
+    def __init__(self, port: int, exchanges: Sequence[Exchange], tls: ssl.SSLContext | None = None) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self._next = cycle(exchanges)
         self._sent: deque[tuple[int, int]] = deque()
         self._received = 0
@@ -82,7 +86,13 @@ class Client:
 
     def receive(self, buffer: bytearray, latencies_ns: list[int]) -> int:
         """Take what has come; how many answers are complete with it."""
-        size = self.socket.recv_into(buffer, 0, socket.MSG_TRUNC)
+        if isinstance(self.socket, ssl.SSLSocket):
+            size = self.socket.recv_into(buffer)
+            # What is decrypted already wakes no selector.
+            while size and (pending := self.socket.pending()):
+                size += self.socket.recv_into(buffer, pending)
+        else:
+            size = self.socket.recv_into(buffer, 0, socket.MSG_TRUNC)
         if not size:
             raise ConnectionError("the broker closed the connection")
         self._received += size
@@ -103,7 +113,13 @@ class Client:
 
 
 def run(
-    port: int, exchanges: Sequence[Sequence[Exchange]], *, in_flight: int, seconds: float, max_count: int = 1 << 62
+    port: int,
+    exchanges: Sequence[Sequence[Exchange]],
+    *,
+    in_flight: int,
+    seconds: float,
+    max_count: int = 1 << 62,
+    tls: ssl.SSLContext | None = None,
 ) -> Outcome:
     """Load a broker for `seconds`, or until `max_count` requests were sent; then wait for the answers still out.
 
@@ -113,7 +129,7 @@ def run(
     selector = DefaultSelector()
     buffer = bytearray(RECEIVE_BYTES)
     latencies_ns: list[int] = []
-    clients = [Client(port, list_of_one) for list_of_one in exchanges]
+    clients = [Client(port, list_of_one, tls) for list_of_one in exchanges]
     try:
         started = time.monotonic()
         for client in clients:

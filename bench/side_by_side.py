@@ -6,6 +6,7 @@ the log end offsets must have moved by exactly the records acknowledged.
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -76,14 +77,24 @@ class Result:
     p99_ms: float
 
 
-def measure(broker: Broker, load: Load, *, seconds: float, warm_s: float) -> Result:
+@dataclass(frozen=True)
+class Entrance:
+    """Where a load enters a broker: a port of a listener, and how to speak TLS there."""
+
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+def measure(broker: Broker, load: Load, *, seconds: float, warm_s: float, entrance: Entrance | None = None) -> Result:
     """Blocks for about `seconds` and `warm_s`. Raises AssertionError when the broker lost or refused something."""
+    if entrance is None:
+        entrance = Entrance(broker.port)
     if isinstance(load, ProduceLoad):
-        return _produce(broker, load, seconds, warm_s)
-    return _fetch(broker, load, seconds, warm_s)
+        return _produce(broker, load, seconds, warm_s, entrance)
+    return _fetch(broker, load, seconds, warm_s, entrance)
 
 
-def _produce(broker: Broker, load: ProduceLoad, seconds: float, warm_s: float) -> Result:
+def _produce(broker: Broker, load: ProduceLoad, seconds: float, warm_s: float, entrance: Entrance) -> Result:
     topic = _topic_name(load)
     broker.create_topic(topic, PARTITION_COUNT)
     batch = frames.batch_of(load.record_count, load.value_bytes)
@@ -97,20 +108,15 @@ def _produce(broker: Broker, load: ProduceLoad, seconds: float, warm_s: float) -
     max_count = MAX_LOAD_BYTES // len(batch)
     acknowledged = 1
     if warm_s:
-        acknowledged += run(
-            broker.port, exchanges, in_flight=load.in_flight, seconds=warm_s, max_count=max_count
-        ).answered_count
-    outcome, cpu_s = _with_cpu(
-        broker,
-        lambda: run(broker.port, exchanges, in_flight=load.in_flight, seconds=seconds, max_count=max_count),
-    )
+        acknowledged += _run(entrance, exchanges, load, warm_s, max_count).answered_count
+    outcome, cpu_s = _with_cpu(broker, lambda: _run(entrance, exchanges, load, seconds, max_count))
     acknowledged += outcome.answered_count
     stored = broker.record_count(topic, PARTITION_COUNT)
     assert stored == acknowledged * load.record_count, (broker.name, load, stored, acknowledged)
     return _result(outcome, cpu_s, len(batch))
 
 
-def _fetch(broker: Broker, load: FetchLoad, seconds: float, warm_s: float) -> Result:
+def _fetch(broker: Broker, load: FetchLoad, seconds: float, warm_s: float, entrance: Entrance) -> Result:
     topic = _topic_name(load)
     segment_bytes = 2 * load.size_bytes
     broker.create_topic(topic, PARTITION_COUNT, {"segment.bytes": str(segment_bytes)} if load.history else {})
@@ -125,12 +131,27 @@ def _fetch(broker: Broker, load: FetchLoad, seconds: float, warm_s: float) -> Re
     pairs = [Exchange(frame, answer_bytes) for frame, answer_bytes in zip(requests, answers, strict=True)]
     exchanges = [_rotated(pairs, connection) for connection in range(load.connection_count)]
     if warm_s:
-        run(broker.port, exchanges, in_flight=load.in_flight, seconds=warm_s)
+        _run(entrance, exchanges, load, warm_s)
     with broker.log_evicted() if load.history == "disk" else nullcontext():
-        outcome, cpu_s = _with_cpu(
-            broker, lambda: run(broker.port, exchanges, in_flight=load.in_flight, seconds=seconds)
-        )
+        outcome, cpu_s = _with_cpu(broker, lambda: _run(entrance, exchanges, load, seconds))
     return _result(outcome, cpu_s, load.size_bytes)
+
+
+def _run(
+    entrance: Entrance,
+    exchanges: Sequence[Sequence[Exchange]],
+    load: Load,
+    seconds: float,
+    max_count: int = 1 << 62,
+) -> Outcome:
+    return run(
+        entrance.port,
+        exchanges,
+        in_flight=load.in_flight,
+        seconds=seconds,
+        max_count=max_count,
+        tls=entrance.tls,
+    )
 
 
 def _rotated(items: Sequence[T], start: int) -> list[T]:

@@ -122,7 +122,7 @@ class CertificateAuthority:
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: PrivateKey, lasts: datetime.timedelta, begins: datetime.timedelta
 ) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
