@@ -52,7 +52,7 @@ def test_modules_that_load_what_others_name_are_refused(name: str) -> None:
 
 
 def test_a_module_that_is_not_built_in_is_refused() -> None:
-    with pytest.raises(JaasError, match="No LoginModule found for com.example.Own"):
+    with pytest.raises(JaasError, match=r"No LoginModule found for com\.example\.Own"):
         single_module("com.example.Own required;")
 
 
