@@ -1,48 +1,39 @@
-"""Operations and resource types as ACLs and authorizedOperations number them.
+"""What handlers ask before they act, and the authorizedOperations of a resource.
 
-Role        Pure. Handlers call `ctx.may` with these codes; most only need the error raised.
+Role        Pure. Handlers call `ctx.may` with the codes of `protocol.acl`; most only need the error raised.
 Source      org.apache.kafka.common.acl.AclOperation, common.resource.ResourceType, AclEntry.supportedOperations.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kafka_zk.protocol.errors import ClusterAuthorizationFailed, GroupAuthorizationFailed, TopicAuthorizationFailed
+from kafka_zk.protocol.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.protocol.errors import (
+    ClusterAuthorizationFailed,
+    GroupAuthorizationFailed,
+    TopicAuthorizationFailed,
+    TransactionalIdAuthorizationFailed,
+)
+from kafka_zk.security.acl.audit import Audit
 
 if TYPE_CHECKING:
     from kafka_zk.api.request_context import RequestContext
 
-CLUSTER_NAME = "kafka-cluster"
-"""The name of the one resource of type CLUSTER."""
+__all__ = [
+    "CLUSTER_NAME",
+    "NOT_REQUESTED",
+    "SUPPORTED_OPERATIONS",
+    "Audit",
+    "Operation",
+    "ResourceType",
+    "authorize",
+    "authorize_request",
+    "authorized_operations",
+]
 
 NOT_REQUESTED = -(2**31)
 """authorizedOperations where the client did not ask for them."""
-
-
-class Operation(IntEnum):
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
 
 
 SUPPORTED_OPERATIONS: dict[ResourceType, tuple[Operation, ...]] = {
@@ -66,24 +57,40 @@ SUPPORTED_OPERATIONS: dict[ResourceType, tuple[Operation, ...]] = {
         Operation.ALTER_CONFIGS,
         Operation.IDEMPOTENT_WRITE,
     ),
+    ResourceType.TRANSACTIONAL_ID: (Operation.DESCRIBE, Operation.WRITE),
+    ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
+    ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
 }
+"""What can be done with a resource of each type. The last three have no field in any answer."""
 
 
 _REFUSALS = {
     ResourceType.TOPIC: TopicAuthorizationFailed,
     ResourceType.GROUP: GroupAuthorizationFailed,
     ResourceType.CLUSTER: ClusterAuthorizationFailed,
+    ResourceType.TRANSACTIONAL_ID: TransactionalIdAuthorizationFailed,
 }
 
 
 def authorize(ctx: RequestContext, operation: Operation, resource_type: ResourceType, name: str = CLUSTER_NAME) -> None:
-    """Raise the authorization error of a topic, a group or the cluster unless the client may do this with it."""
+    """Raise the authorization error of the resource's type unless the client may do this with it."""
     if not ctx.may(operation, resource_type, name):
         raise _REFUSALS[resource_type]
+
+
+def authorize_request(ctx: RequestContext, operation: Operation) -> None:
+    """Raise ClusterAuthorizationFailed, for the request as a whole, unless the client may do this to the cluster.
+
+    Kafka's text shows the request object with its addresses in memory.
+    """
+    if not ctx.may(operation, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed("Request is not authorized.")
 
 
 def authorized_operations(ctx: RequestContext, resource_type: ResourceType, name: str) -> int:
     """The bit field of what the client may do with a resource: bit n for the operation with code n."""
     return sum(
-        1 << operation for operation in SUPPORTED_OPERATIONS[resource_type] if ctx.may(operation, resource_type, name)
+        1 << operation
+        for operation in SUPPORTED_OPERATIONS[resource_type]
+        if ctx.may(operation, resource_type, name, Audit.OPERATIONS)
     )

@@ -106,9 +106,6 @@ UNSERVED: Mapping[int, Form] = {
         )
     ),
     28: Form(each_topic(PARTITIONS)),
-    29: Form(text=Text.OWN),
-    30: Form((Each("creations", "results"),), Text.OWN),
-    31: Form((Each("filters", "filter_results"),), Text.OWN, uncounted="filter_results.matching_acls"),
     36: Form(text=Text.OWN),
     38: Form(
         constants={"principal_type": "User", "principal_name": "ANONYMOUS", **TOKEN_TIMES},

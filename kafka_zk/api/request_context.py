@@ -63,10 +63,26 @@ class RequestContext:
     def listener_name(self) -> str:
         return self.connection.listener_name
 
-    def may(self, operation: int, resource_type: int, name: str) -> bool:
-        """Whether the client may do this: codes of `api.authorization`."""
+    def may(
+        self,
+        operation: int,
+        resource_type: int,
+        name: str,
+        audit: int = 0,
+        reference_count: int = 1,
+    ) -> bool:
+        """Whether the client may do this: codes of `protocol.acl`.
+
+        For the audit log: `audit` says what the check is for (`security.acl.audit.Audit`; ACCESS by default), and
+        `reference_count` how often the request names the resource.
+        """
         authorizer = self.services.authorizer
-        return authorizer is None or authorizer.may(self.principal, self.client_host, operation, resource_type, name)
+        return authorizer is None or authorizer.may(self, operation, resource_type, name, audit, reference_count)
+
+    def may_on_any(self, operation: int, resource_type: int) -> bool:
+        """Whether the client may do this to some resource of the type."""
+        authorizer = self.services.authorizer
+        return authorizer is None or authorizer.may_on_any(self, operation, resource_type)
 
     def __repr__(self) -> str:
         return (

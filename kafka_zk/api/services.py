@@ -26,16 +26,38 @@ if TYPE_CHECKING:
     from kafka_zk.network.connection import Connection
     from kafka_zk.protocol.header import RequestHeader
     from kafka_zk.replication.manager import ReplicaManager
+    from kafka_zk.security.acl.changes import AclChanges
     from kafka_zk.security.quotas.mutations import MutationQuota
     from kafka_zk.zk.session import ZkClient
 
 __all__ = ["Authentication", "Authorizer", "Quotas", "Services"]
 
 
+class Client(Protocol):
+    """The client of a request, as the authorizer sees it: a RequestContext."""
+
+    api_key: int
+
+    @property
+    def principal(self) -> str: ...
+
+    @property
+    def client_host(self) -> str: ...
+
+
 class Authorizer(Protocol):
     """Decides which operations a client may perform. Without one everything is allowed."""
 
-    def may(self, principal: str, client_host: str, operation: int, resource_type: int, name: str) -> bool: ...
+    def may(
+        self, asker: Client, operation: int, resource_type: int, name: str, audit: int, reference_count: int
+    ) -> bool:
+        """See RequestContext.may. Does not switch."""
+        ...
+
+    def may_on_any(self, asker: Client, operation: int, resource_type: int) -> bool: ...
+
+    @property
+    def changes(self) -> AclChanges: ...
 
 
 class Authentication(Protocol):

@@ -21,6 +21,7 @@ from kafka_zk.admin.topics import TopicAdmin
 from kafka_zk.api import all as all_apis
 from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.api.services import Services
+from kafka_zk.broker.authorizer import start_authorizer
 from kafka_zk.broker.identity import check_identity, stored_broker_id
 from kafka_zk.broker.logs.levels import LogLevels
 from kafka_zk.broker.membership.advertised import advertised_endpoints, registration
@@ -113,6 +114,7 @@ class Parts:
             cache=self._metadata_cache,
         )
         self._bind_listeners()
+        self._services.authorizer = start_authorizer(self.config, self._clock, self.stops)
         self._register()
         self._start_coordinators()
         self._start_controller()

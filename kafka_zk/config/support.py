@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafka_zk.config.authorizer import ALLOW_EVERYONE, AUTHORIZERS, PREFIX, SUPER_USERS, AuthorizerSettings
 from kafka_zk.config.declaration import INT, LOW, STRING, Config, ConfigTable
 from kafka_zk.config.errors import UnsupportedConfig, invalid_value
 from kafka_zk.config.layers import PER_LISTENER, listener_key, listener_key_base
@@ -27,7 +28,7 @@ OWN_KEYS = ConfigTable((
 ))
 
 # Keys of plug-ins that Kafka itself ships; they are not in Kafka's own table.
-_AUTHORIZER_KEYS = ("super.users", "allow.everyone.if.no.acl.found", "authorizer.")
+_AUTHORIZER_KEYS = (SUPER_USERS, ALLOW_EVERYONE, PREFIX)
 
 _REFUSED: tuple[tuple[str, Callable[[ParsedBroker], bool], str], ...] = (
     ("process.roles", lambda config: bool(config.process_roles),
@@ -36,8 +37,8 @@ _REFUSED: tuple[tuple[str, Callable[[ParsedBroker], bool], str], ...] = (
      "migration to KRaft is not supported"),
     ("remote.log.storage.system.enable", lambda config: config.remote_log_storage_system_enable,
      "tiered storage is not supported"),
-    ("authorizer.class.name", lambda config: config.authorizer_class_name != "",
-     "authorizers are not supported yet, and ignoring this would let every client do everything"),
+    ("authorizer.class.name", lambda config: config.authorizer_class_name not in ("", *AUTHORIZERS),
+     "there is no such authorizer here, and ignoring this would let every client do everything"),
     ("zookeeper.set.acl", lambda config: config.zookeeper_set_acl,
      "ACLs of znodes are not supported yet, and ignoring this would let everybody change the cluster"),
     ("zookeeper.ssl.client.enable", lambda config: config.zookeeper_ssl_client_enable,
@@ -79,6 +80,8 @@ def check_supported(config: ParsedBroker) -> None:
     for name, refused, why in _REFUSED:
         if refused(config):
             raise UnsupportedConfig(f"{name}={config.originals.get(name, '')} cannot be used: {why}.")
+    if config.authorizer_class_name:
+        AuthorizerSettings.of(config.originals)
     for end_point in config.listeners:
         if end_point.security_protocol != "PLAINTEXT":
             raise UnsupportedConfig(

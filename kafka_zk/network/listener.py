@@ -22,6 +22,7 @@ from gevent import socket as cooperative
 from greenlet import greenlet
 
 from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.network.addresses import as_java_prints
 from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import FrameSource
@@ -222,7 +223,9 @@ class Listener:
             log.error("%s %s", self.log_prefix, text)
 
     def _serve(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
-        client_host, client_port = str(address[0]).removeprefix("::ffff:"), int(address[1])
+        client_host, client_port = str(address[0]), int(address[1])
+        if ":" in client_host:
+            client_host = as_java_prints(client_host)
         if self._ip_rates.is_limited:
             delay_ms = self._ip_rates.record(client_host, time.monotonic_ns() // 1_000_000)
             if delay_ms:

@@ -70,7 +70,7 @@ def test_a_missing_properties_file_is_named(tmp_path: Path) -> None:
         ("zookeeper.connect=", "zookeeper.connect"),
         ("zookeeper.connect=localhost:port", "Invalid value localhost:port for configuration zookeeper.connect"),
         ("process.roles=broker", "process.roles"),
-        ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "authorizer.class.name"),
+        ("authorizer.class.name=org.example.OwnAuthorizer", "authorizer.class.name=org.example.OwnAuthorizer"),
     ],
 )
 def test_a_wrong_property_is_refused_with_kafkas_words(tmp_path: Path, override: str, message: str) -> None:

@@ -380,6 +380,10 @@ class ModelZkClient:
         if path not in self.server.nodes:
             self.create(path, make_parents=True)
 
+    def ensure_paths(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.ensure_path(path)
+
     def set(self, path: str, data: bytes | None, version: int = -1, *, generation: int | None = None) -> Any:
         return _raised(self.multi([SetData(path, data, version)], generation=generation)[0])
 

@@ -26,13 +26,17 @@ class RawClient:
         client_id: str | None = "raw",
         timeout_s: float = 30,
         receive_buffer_bytes: int | None = None,
+        own_host: str = "",
     ) -> None:
+        """`own_host`: the address that the broker sees, one of this machine's."""
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.socket()
         if receive_buffer_bytes is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self._socket.settimeout(timeout_s)
         try:
+            if own_host:
+                self._socket.bind((own_host, 0))
             self._socket.connect((host, int(port)))
         except OSError:
             self._socket.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, authorize_request
 from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
 from kafka_zk.api.error_form import PARTITIONS, Each, Form, Text
 from kafka_zk.api.registry import api
@@ -42,7 +42,7 @@ def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, ctx: RequestContext
 ) -> AlterPartitionReassignmentsResponse | Pending[AlterPartitionReassignmentsResponse]:
     """Blocks while the controller's queue is full. Null replicas cancel the reassignment of a partition."""
-    authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)
+    authorize_request(ctx, Operation.ALTER)
     targets = {
         TopicPartition(topic.name, wanted.partition_index): None
         if wanted.replicas is None

@@ -5,7 +5,7 @@ Source      KafkaApis.handleListPartitionReassignmentsRequest; KIP-455.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, authorize_request
 from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
 from kafka_zk.api.error_form import Each, Form, Text, each_topic
 from kafka_zk.api.registry import api
@@ -35,7 +35,7 @@ def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, ctx: RequestContext
 ) -> Pending[ListPartitionReassignmentsResponse]:
     """Blocks while the controller's queue is full. No list of topics means all."""
-    authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
+    authorize_request(ctx, Operation.DESCRIBE)
     asked = None
     if request.topics is not None:
         partitions = [

@@ -5,7 +5,7 @@ Source      KafkaApis.handleAllocateProducerIdsRequest; KIP-730.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, authorize_request
 from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -24,7 +24,7 @@ def allocate_producer_ids(
     request: AllocateProducerIdsRequest, ctx: RequestContext
 ) -> Pending[AllocateProducerIdsResponse]:
     """Blocks while the controller's queue is full."""
-    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+    authorize_request(ctx, Operation.CLUSTER_ACTION)
     return ask(ctx, AllocateProducerIds(request.broker_id, request.broker_epoch), _response)
 
 

@@ -6,7 +6,7 @@ Source      KafkaApis.handleAlterPartitionRequest; KIP-497, KIP-704, KIP-841, KI
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, authorize_request
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.registry import api
@@ -24,7 +24,7 @@ from kafka_zk.protocol.messages.alter_partition import (
 @api(ALTER_PARTITION_REQUEST, ALTER_PARTITION_RESPONSE, charge=Charge.EXEMPT)
 def alter_partition(request: AlterPartitionRequest, ctx: RequestContext) -> Pending[AlterPartitionResponse]:
     """Blocks while the controller's queue is full."""
-    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+    authorize_request(ctx, Operation.CLUSTER_ACTION)
     return ask(ctx, AlterPartitionReceived(request, ctx.api_version), _unchanged)
 
 

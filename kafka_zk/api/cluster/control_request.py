@@ -6,7 +6,7 @@ Source      Kafka 3.9 KafkaApis.isBrokerEpochStale; KIP-380 (rule 4).
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, authorize_request
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import StaleBrokerEpoch
 
@@ -18,6 +18,6 @@ def check_control_request(ctx: RequestContext, broker_epoch: int) -> None:
 
     A larger epoch than ours is fine: the controller may see our registration before we do.
     """
-    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+    authorize_request(ctx, Operation.CLUSTER_ACTION)
     if broker_epoch != NO_BROKER_EPOCH and broker_epoch < ctx.services.replica_manager.broker_epoch():
         raise StaleBrokerEpoch

@@ -5,7 +5,7 @@ Source      KafkaApis.handleControlledShutdownRequest; KIP-380 (the broker epoch
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, authorize_request
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.registry import api
@@ -25,7 +25,7 @@ from kafka_zk.protocol.types import TopicPartition
 @api(CONTROLLED_SHUTDOWN_REQUEST, CONTROLLED_SHUTDOWN_RESPONSE, charge=Charge.EXEMPT)
 def controlled_shutdown(request: ControlledShutdownRequest, ctx: RequestContext) -> Pending[ControlledShutdownResponse]:
     """Blocks while the controller's queue is full."""
-    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+    authorize_request(ctx, Operation.CLUSTER_ACTION)
     return ask(ctx, ControlledShutdown(request.broker_id, request.broker_epoch), _response)
 
 

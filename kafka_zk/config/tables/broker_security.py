@@ -23,7 +23,7 @@ from kafka_zk.config.validators import NON_NULL, at_least, one_of
 # fmt: off
 SECURITY_KEYS: tuple[Config, ...] = (
     Config("authorizer.class.name", STRING, "", NON_NULL, LOW,
-           "Decides who may do what; empty: everybody may do everything."),
+           "Decides who may do what; empty: everybody may do everything.", read_by="broker.authorizer"),
     Config("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1), LOW,
            "Time between searches for expired tokens."),
     Config("delegation.token.expiry.time.ms", LONG, 86_400_000, at_least(1), MEDIUM,

@@ -6,9 +6,9 @@ Source      InetAddress.getByName in DynamicConfig.Ip.isValidIpEntity and IpConf
 
 from __future__ import annotations
 
-from ipaddress import ip_address
-
 from gevent import socket
+
+from kafka_zk.network.addresses import as_java_prints
 
 
 def address_of(name: str) -> str | None:
@@ -17,7 +17,7 @@ def address_of(name: str) -> str | None:
     An empty name is this machine, as in Java.
     """
     try:
-        return str(ip_address(name))
+        return as_java_prints(name)
     except ValueError:
         pass
     try:
@@ -28,4 +28,5 @@ def address_of(name: str) -> str | None:
         return None
     # Java prefers IPv4.
     addresses = [str(address[0]) for family, _, _, _, address in found if family == socket.AF_INET]
-    return next(iter(addresses or [str(address[0]) for _, _, _, _, address in found]), None)
+    addresses = addresses or [str(address[0]) for _, _, _, _, address in found]
+    return as_java_prints(addresses[0]) if addresses else None

@@ -139,7 +139,7 @@ def test_items_without_partitions_are_walked_the_same_way() -> None:
 
 
 class EverythingAllowed:
-    def may(self, operation: int, resource_type: int, name: str) -> bool:
+    def may(self, operation: int, resource_type: int, name: str, audit: int) -> bool:
         return True
 
 

@@ -54,7 +54,7 @@ def test_values_are_accepted_and_refused_as_kafka_does(case: dict[str, Any]):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authorizer.class.name", "kafka.security.authorizer.AclAuthorizer"),
+        ("authorizer.class.name", "org.example.OwnAuthorizer"),
         ("listeners", "SSL://:9093"),
         ("listeners", "PLAINTEXT://:9092,SASL_PLAINTEXT://:9093"),
         ("zookeeper.set.acl", "true"),

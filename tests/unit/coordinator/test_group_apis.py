@@ -41,7 +41,7 @@ class Denying:
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    def may(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
+    def may(self, asker: Any, operation: int, resource_type: int, name: str, audit: int, reference_count: int) -> bool:
         return name not in self.names
 
 

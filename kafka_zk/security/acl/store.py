@@ -1,0 +1,187 @@
+"""The rules in ZooKeeper: reading, loading all, changing those of one pattern.
+
+Role        Acts, through its own session. Every change of the cache happens here, under one lock.
+Invariants  A write names the version that it has read: of two brokers that change one pattern none loses the other's.
+            ZooKeeper first, then this broker's cache, then the notice for the others, and that only if the rules
+            differ.
+            A znode that cannot be read changes nothing here: the last good rules stay.
+Differs from Kafka: it takes unreadable data for "no rules", which opens the resource where
+            allow.everyone.if.no.acl.found is true.
+Source      AclAuthorizer.updateResourceAcls, loadCache, getAclsFromZk; KafkaZkClient.getVersionedAclsForResource,
+            conditionalSetAclsForResource, createAclsForResourceIfNotExists, conditionalDelete; KAFKA-3328, 7255.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterator
+
+import gevent
+from gevent.lock import RLock
+
+from kafka_zk.giving_way import in_slices
+from kafka_zk.protocol.acl import PatternType, ResourceType, pascal_case
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.security.acl.cache import ABSENT, NO_ACLS, NOBODY, AclCache, VersionedAcls
+from kafka_zk.security.acl.rules import Acl, ResourcePattern, code_named, from_znode, stored_pattern_type, to_znode
+from kafka_zk.zk.errors import BadVersion, MalformedZNode, NodeExists, NoNode, ZkError
+from kafka_zk.zk.session import NodeData, ZkClient
+from kafka_zk.zk.znodes.access import (
+    ACL_CHANGES,
+    ACL_ROOTS,
+    RESOURCE_TYPES,
+    AclChange,
+    AclChangeZNode,
+    ResourceZNode,
+)
+
+MOST_RETRIES = 10
+RETRY_BACKOFF_MS = 100
+RETRY_JITTER_MS = 50
+
+READ_AT_ONCE = 2_000
+"""Znodes that one call reads while the rules are loaded."""
+
+log = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
+
+Change = Callable[[frozenset[Acl]], frozenset[Acl]]
+"""From the rules of a pattern to its new ones. May be called more than once; what it raises ends the change."""
+
+
+class AclStore:
+    """Keeps `cache` equal to what is in ZooKeeper. `chance` spreads the retries of several brokers."""
+
+    def __init__(self, zk: ZkClient, cache: AclCache, chance: random.Random | None = None) -> None:
+        self._zk = zk
+        self._cache = cache
+        self._chance = chance or random.Random()
+        self.lock = RLock()
+        """Held by whoever changes the cache; checks read without it."""
+
+    def create_paths(self) -> None:
+        """Blocks. Create the standing znodes."""
+        roots = [f"{root}/{kind}" for root in ACL_ROOTS.values() for kind in RESOURCE_TYPES]
+        self._zk.ensure_paths([*roots, *ACL_CHANGES.values()])
+
+    # -- reading
+
+    def load(self) -> None:
+        """Blocks. Read all rules, and put them in place of those known so far at once. Raises ZkError."""
+        with self.lock:
+            loaded = AclCache()
+            for patterns in _batches(self._stored_patterns(), READ_AT_ONCE):
+                answers = self._zk.get_many([_path(pattern) for pattern in patterns])
+                for pattern, answer in in_slices(list(zip(patterns, answers, strict=True))):
+                    loaded.put(pattern, self._read(pattern, answer))
+            self._cache.replace_all(loaded)
+
+    def refresh(self, pattern: ResourcePattern) -> None:
+        """Blocks. Read the rules of one pattern after a notice. Raises ZkError."""
+        with self.lock:
+            found = self._fetch(pattern)
+            log.info(
+                "Processing Acl change notification for %s, versionedAcls : %s, zkVersion : %d",
+                pattern,
+                _set_text(found.acls),
+                found.zk_version,
+            )
+            self._cache.put(pattern, found)
+
+    def _stored_patterns(self) -> list[ResourcePattern]:
+        """Blocks. Every pattern that has a znode."""
+        found: list[ResourcePattern] = []
+        for pattern_type in (PatternType.LITERAL, PatternType.PREFIXED):
+            root = ACL_ROOTS[stored_pattern_type(pattern_type)]
+            for word in self._children(root):
+                kind = code_named(ResourceType, word)
+                if kind in (ResourceType.UNKNOWN, ResourceType.ANY):
+                    log.warning("Ignoring unknown ResourceType: %s", word)
+                    continue
+                names = self._children(f"{root}/{pascal_case(kind)}")
+                found += [ResourcePattern(kind, name, pattern_type) for name in in_slices(names)]
+        return found
+
+    def _children(self, path: str) -> list[str]:
+        try:
+            return self._zk.children(path)
+        except NoNode:
+            return []
+
+    def _fetch(self, pattern: ResourcePattern) -> VersionedAcls:
+        return self._read(pattern, self._zk.get_many([_path(pattern)])[0])
+
+    def _read(self, pattern: ResourcePattern, answer: NodeData | ZkError) -> VersionedAcls:
+        """The rules that a znode holds; where it is unreadable, those known before, with its version."""
+        if isinstance(answer, NoNode):
+            return NO_ACLS
+        if isinstance(answer, ZkError):
+            raise answer
+        data, stat = answer
+        try:
+            if not data:
+                raise MalformedZNode(_path(pattern), "it is empty")
+            return VersionedAcls(from_znode(ResourceZNode.decode(data, stat, _path(pattern))), stat.version)
+        except MalformedZNode as error:
+            before = self._cache.get(pattern)
+            log.error("Keeping the last known ACLs of %s, whose znode cannot be read: %s", pattern, error)
+            return VersionedAcls(NOBODY if before is None else before.acls, stat.version, is_readable=False)
+
+    # -- changing
+
+    def update(self, pattern: ResourcePattern, change: Change) -> None:
+        """Blocks. Replace the rules of a pattern with what `change` makes of them, everywhere.
+
+        Raises what `change` raises, ZkError, and BrokerError after eleven attempts that others came before.
+        """
+        with self.lock:
+            before = self._cache.get(pattern) or self._fetch(pattern)
+            for _ in range(MOST_RETRIES + 1):
+                acls = change(before.acls)
+                zk_version = self._write(pattern, before, acls)
+                if zk_version is not None:
+                    self._settle(pattern, before, VersionedAcls(acls, zk_version))
+                    return
+                gevent.sleep((RETRY_BACKOFF_MS + self._chance.randrange(RETRY_JITTER_MS)) / 1000)
+                before = self._fetch(pattern)
+            raise BrokerError(f"Failed to update ACLs for {pattern} after trying a maximum of {MOST_RETRIES} times")
+
+    def _write(self, pattern: ResourcePattern, before: VersionedAcls, acls: frozenset[Acl]) -> int | None:
+        """Blocks. The version of the znode now; None if somebody else has changed it since `before` was read."""
+        path = _path(pattern)
+        try:
+            if acls and before.exists:
+                return self._zk.set(path, ResourceZNode.encode(to_znode(acls)), before.zk_version).version
+            if acls:
+                self._zk.create(path, ResourceZNode.encode(to_znode(acls)), make_parents=True)
+                return 0
+            if before.exists:
+                self._zk.delete(path, before.zk_version)
+        except (NodeExists, NoNode, BadVersion):
+            return None
+        return ABSENT
+
+    def _settle(self, pattern: ResourcePattern, before: VersionedAcls, now: VersionedAcls) -> None:
+        # Also where the rules are the same: their version has grown.
+        self._cache.put(pattern, now)
+        if now.acls == before.acls:
+            log.debug("Updated ACLs for %s, no change was made", pattern)
+            return
+        log.info("Updated ACLs for %s with new version %d", pattern, max(now.zk_version, 0))
+        stored = stored_pattern_type(pattern.pattern_type)
+        change = AclChange(stored, ResourceType(pattern.resource_type).name, pattern.name)
+        self._zk.create(AclChangeZNode.prefix(stored), AclChangeZNode.encode(change), sequential=True)
+
+
+def _path(pattern: ResourcePattern) -> str:
+    kind = pascal_case(ResourceType(pattern.resource_type))
+    return ResourceZNode.path(stored_pattern_type(pattern.pattern_type), kind, pattern.name)
+
+
+def _set_text(acls: frozenset[Acl]) -> str:
+    return f"Set({', '.join(str(acl) for acl in sorted(acls))})"
+
+
+def _batches(patterns: list[ResourcePattern], size: int) -> Iterator[list[ResourcePattern]]:
+    for start in range(0, len(patterns), size):
+        yield patterns[start : start + size]
