@@ -1,0 +1,179 @@
+"""Key and trust stores: PEM text, and files of PEM, PKCS12 and Java's own formats.
+
+Role        Reads files, and keeps nothing open.
+Invariants  A store is a regular file of at most 16 MiB. Its first bytes tell JKS from PKCS12, whatever the type says,
+            as in Java; only PEM must be said.
+            A key in a trust store adds its own certificate to what is trusted, and not those that signed it.
+Source      DefaultSslEngineFactory in Kafka 3.9; TrustStoreUtil, KeyStore (keystore.type.compat) in OpenJDK 17.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_der_private_key,
+    pkcs12,
+)
+
+from kafka_zk.tls import jks, pem
+from kafka_zk.tls.errors import TlsError
+from kafka_zk.tls.settings import PEM, KeySource, TrustSource
+
+MAX_STORE_BYTES = 16 * 1024 * 1024
+_TYPES = ("JKS", "PKCS12", "JCEKS")
+_REASONS = (ValueError, TypeError, OSError, TlsError)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """A private key as PKCS#8 in DER, unencrypted, and its chain in DER, the own certificate first."""
+
+    alias: str
+    key: bytes = field(repr=False)
+    chain: tuple[bytes, ...] = field(repr=False)
+
+
+def load_keys(source: KeySource) -> list[KeyEntry]:
+    """The keys of a store, in its order. Blocks on the disk. Raises TlsError with Kafka's texts."""
+    if source.key is not None:
+        try:
+            return [_pem_entry(source.key, source.certificate_chain or "", source.key_password)]
+        except _REASONS as error:
+            raise TlsError(f"Invalid PEM keystore configs: {_reason(error)}") from None
+    location = source.location or ""
+    try:
+        data = read_file(location)
+        if source.store_type == PEM:
+            text = data.decode("utf-8", "replace")
+            return [_pem_entry(text, text, source.key_password)]
+        return _store_keys(data, source)
+    except _REASONS as error:
+        raise TlsError(f"{_failed(location, source.store_type)}: {_reason(error)}") from None
+
+
+def load_trusted(source: TrustSource) -> list[bytes]:
+    """The trusted certificates in DER; at least one. Blocks on the disk. Raises TlsError with Kafka's texts."""
+    if source.certificates is not None:
+        try:
+            return _checked(pem.certificates(source.certificates))
+        except _REASONS as error:
+            raise TlsError(f"Invalid PEM truststore configs: {_reason(error)}") from None
+    location = source.location or ""
+    try:
+        data = read_file(location)
+        if source.store_type == PEM:
+            return _checked(pem.certificates(data.decode("utf-8", "replace")))
+        trusted = _store_certificates(data, source)
+    except _REASONS as error:
+        raise TlsError(f"{_failed(location, source.store_type)}: {_reason(error)}") from None
+    if not trusted:
+        # Java's reason why no certificate could ever be checked.
+        raise TlsError("the trustAnchors parameter must be non-empty")
+    return trusted
+
+
+def read_file(location: str) -> bytes:
+    """A store's bytes. Raises OSError, also for what is no regular file or too large for a store."""
+    # A pipe would wait for its writer.
+    descriptor = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{location} is no regular file")
+        if status.st_size > MAX_STORE_BYTES:
+            raise OSError(f"{location} has more than {MAX_STORE_BYTES} bytes")
+        return file.read(MAX_STORE_BYTES)
+
+
+def _failed(location: str, store_type: str) -> str:
+    if store_type == PEM:
+        return f"Failed to load PEM SSL keystore {location}"
+    return f"Failed to load SSL keystore {location} of type {store_type}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error) or "unreadable"
+
+
+def _pem_entry(key_text: str, chain_text: str, password: str | None) -> KeyEntry:
+    key = pem.private_key(key_text)
+    chain = _checked(pem.certificates(chain_text))
+    try:
+        return KeyEntry("kafka", _plain_key(key, password), tuple(chain))
+    except (ValueError, TypeError):
+        raise TlsError("Private key could not be loaded") from None
+
+
+def _plain_key(key: bytes, password: str | None) -> bytes:
+    """PKCS#8 without encryption. Raises ValueError, TypeError."""
+    loaded = load_der_private_key(key, None if password is None else password.encode())
+    return loaded.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _checked(certificates: list[bytes]) -> list[bytes]:
+    for certificate in certificates:
+        x509.load_der_x509_certificate(certificate)
+    return certificates
+
+
+def _is_java_store(data: bytes, store_type: str) -> bool:
+    if store_type.upper() not in _TYPES:
+        raise TlsError(f"{store_type} not found")
+    return data.startswith((jks.JKS_MAGIC, jks.JCEKS_MAGIC))
+
+
+def _store_keys(data: bytes, source: KeySource) -> list[KeyEntry]:
+    assert source.password is not None, "checked by KeySource"
+    key_password = source.password if source.key_password is None else source.key_password
+    if _is_java_store(data, source.store_type):
+        found = jks.read_store(data, source.password).keys
+        return [
+            KeyEntry(alias, _plain_key(entry.unlocked(key_password), None), entry.chain)
+            for alias, entry in found.items()
+        ]
+    store = pkcs12.load_pkcs12(data, source.password.encode())
+    if store.key is None or store.cert is None:
+        return []
+    if key_password != source.password:
+        # One password is all that this format has for tools; Java cannot recover the key, either.
+        raise TlsError("Get Key failed: the password of the key is another one than that of the key store")
+    key = store.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    name = store.cert.friendly_name or b"1"
+    chain = _chain_of(store.cert.certificate, [other.certificate for other in store.additional_certs])
+    return [KeyEntry(name.decode("utf-8", "replace"), key, tuple(map(_der, chain)))]
+
+
+def _store_certificates(data: bytes, source: TrustSource) -> list[bytes]:
+    if _is_java_store(data, source.store_type):
+        found = jks.read_store(data, source.password)
+        return [*_checked(list(found.certificates.values())), *(key.chain[0] for key in found.keys.values())]
+    store = pkcs12.load_pkcs12(data, None if source.password is None else source.password.encode())
+    others = [other.certificate for other in store.additional_certs]
+    if store.cert is None:
+        return list(map(_der, others))
+    chain = _chain_of(store.cert.certificate, others)
+    return [_der(store.cert.certificate), *(_der(other) for other in others if other not in chain)]
+
+
+def _chain_of(leaf: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
+    """`leaf` and those that signed it, as far as they are there, in order."""
+    chain = [leaf]
+    while (last := chain[-1]).issuer != last.subject:
+        signer = next((other for other in others if other.subject == last.issuer and other not in chain), None)
+        if signer is None:
+            break
+        chain.append(signer)
+    return chain
+
+
+def _der(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.DER)
