@@ -123,15 +123,17 @@ class Dispatcher:
     def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
         """May block, as the handler does. Raises CloseConnection."""
         started_ns = _now()
+        if connection.must_authenticate:
+            parts = self._serve_login(frame, connection)
+            if parts is not None:
+                return parts
         try:
             header = decode_request_header(frame)
         except DecodeError as error:
             raise CloseConnection(str(error)) from error
         route = self._routes.get((header.api_key, header.api_version)) or self._find_route(header)
-        if connection.must_authenticate:
-            self._check_authentication(header, connection)
         if route is None:
-            return _unsupported_api_versions(header)
+            return unsupported_api_versions(header)
         size_bytes = len(frame)
         if route.gives_way or size_bytes >= LARGE_FRAME_BYTES:
             with InTurns(large=size_bytes >= LARGE_FRAME_BYTES):
@@ -313,11 +315,12 @@ class Dispatcher:
         self._routes[header.api_key, header.api_version] = route
         return route
 
-    def _check_authentication(self, header: RequestHeader, connection: Connection) -> None:
+    def _serve_login(self, frame: memoryview, connection: Connection) -> Parts | None:
+        """None for a request of a client that has logged in. May block."""
         authentication = self._services.authentication
         if authentication is None:
             raise CloseConnection("this broker does not support authentication")
-        authentication.check(header, connection)
+        return authentication.serve(frame, connection)
 
 
 def _undecodable(route: Route, connection: Connection, error: DecodeError) -> CloseConnection:
@@ -404,7 +407,7 @@ def _encode_in_turns(route: Route, correlation_id: int, response: Any) -> Parts:
     return [_size_and_id(size_bytes + 4, correlation_id), *parts]
 
 
-def _unsupported_api_versions(header: RequestHeader) -> Parts:
+def unsupported_api_versions(header: RequestHeader) -> Parts:
     """What a client needs to retry: the code and the versions of ApiVersions, in the oldest form (KIP-511)."""
     known = API_VERSIONS_RESPONSE
     response = ApiVersionsResponse(

@@ -106,7 +106,6 @@ UNSERVED: Mapping[int, Form] = {
         )
     ),
     28: Form(each_topic(PARTITIONS)),
-    36: Form(text=Text.OWN),
     38: Form(
         constants={"principal_type": "User", "principal_name": "ANONYMOUS", **TOKEN_TIMES},
         versioned_constants=(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafka_zk.metadata.first_update import FirstUpdate
     from kafka_zk.metrics import MetricsRegistry
     from kafka_zk.network.connection import Connection
-    from kafka_zk.protocol.header import RequestHeader
+    from kafka_zk.network.parts import Parts
     from kafka_zk.replication.manager import ReplicaManager
     from kafka_zk.security.acl.changes import AclChanges
     from kafka_zk.security.quotas.mutations import MutationQuota
@@ -61,10 +61,13 @@ class Authorizer(Protocol):
 
 
 class Authentication(Protocol):
-    """Guards connections that have not authenticated yet (SASL listeners)."""
+    """Logs clients in, where they must (SASL listeners)."""
 
-    def check(self, header: RequestHeader, connection: Connection) -> None:
-        """Raises CloseConnection if this request may not come before authentication has ended."""
+    def serve(self, frame: memoryview, connection: Connection) -> Parts | None:
+        """The answer to a frame of a login; None for a request of a client that has logged in. May block.
+
+        Raises CloseConnection: AuthenticationFailed if the login failed, SessionEnded if the session is over.
+        """
         ...
 
 

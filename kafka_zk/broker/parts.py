@@ -15,14 +15,17 @@ from pathlib import Path
 import gevent
 
 from kafka_zk.admin.broker_configs import BrokerConfigs
-from kafka_zk.admin.config_changes import QUOTA_TYPES, ConfigChangeListener, EntityHandler
+from kafka_zk.admin.config_changes import QUOTA_TYPES, ConfigChangeListener, EntityHandler, in_turn
 from kafka_zk.admin.configs import ConfigAdmin
 from kafka_zk.admin.topics import TopicAdmin
 from kafka_zk.api import all as all_apis
+from kafka_zk.api.before_login import BeforeLogin
+from kafka_zk.api.cluster.api_versions import versions_answer
 from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.api.services import Services
 from kafka_zk.broker.authorizer import start_authorizer
 from kafka_zk.broker.identity import check_identity, stored_broker_id
+from kafka_zk.broker.logins import Logins
 from kafka_zk.broker.logs.levels import LogLevels
 from kafka_zk.broker.membership.advertised import advertised_endpoints, registration
 from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
@@ -92,6 +95,7 @@ class Parts:
         )
         self.broker_metrics = BrokerMetrics(self._metrics)
         self._services = Services()
+        self._logins = Logins(config, clock)
         self._serves_replicas = False
 
     def start(self) -> None:
@@ -99,6 +103,7 @@ class Parts:
         started_ms = self._clock.wall_ms()
         for warning in start_up_warnings(self.config):
             log.warning(warning)
+        self._logins.check()
         start_hub_pool()
         # Imports fill the time that the start waits for ZooKeeper and the disk.
         self._loading_handlers = gevent.spawn(all_apis.load, pause=gevent.idle)
@@ -248,6 +253,8 @@ class Parts:
 
     def _bind_listeners(self) -> None:
         """Ports must be known before the registration; requests are accepted at the very end."""
+        self._logins.follow_listeners()
+        self.stops.add("logins", self._logins.stop)
         dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
         self._socket_server = SocketServer(
             self._socket_settings(), dispatcher, broker_id=self.broker_id, metrics=self._metrics
@@ -334,6 +341,9 @@ class Parts:
         services.group_coordinator = self._group_coordinator
         services.controller = self._controller
         services.topic_admin = self._topic_admin
+        services.authentication = BeforeLogin(
+            self._logins.listeners, self._clock, lambda: versions_answer(services.finalized_features_epoch)
+        )
         services.config_admin = ConfigAdmin(
             self._zk, self._metadata_cache, self._broker_configs, self.broker_id, LogLevels()
         )
@@ -356,6 +366,7 @@ class Parts:
         tell(self._follow_unclean_default)
         handlers: dict[str, EntityHandler] = {"topics": self._on_topic_overrides, "brokers": self._on_broker_overrides}
         handlers |= dict.fromkeys(QUOTA_TYPES, quotas.apply)
+        handlers["users"] = in_turn(self._logins.credentials.apply, quotas.apply)
         listener = ConfigChangeListener(self._zk, self._clock, handlers)
         listener.start()
         self.stops.add("config changes", listener.stop)
@@ -389,6 +400,7 @@ class Parts:
         if (before.listeners, before.advertised_listeners) == (now.listeners, now.advertised_listeners):
             return
         try:
+            self._logins.follow_listeners()
             self._socket_server.use_endpoints_of(self._socket_settings())
         finally:
             # Also if one could not be opened: clients must not be sent to closed ones.

@@ -18,12 +18,14 @@ from kafka_zk.broker.metrics import BrokerState
 from kafka_zk.broker.parts import Parts
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.errors import ConfigException
 from kafka_zk.log.directory.data_dir import DirectoryInUse
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.protocol.errors import BrokerError
 
 START_FAILURES = (
     BrokerError,
+    ConfigException,
     IdentityMismatch,
     DirectoryInUse,
     InvalidLogDirectory,

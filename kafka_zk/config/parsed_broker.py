@@ -34,3 +34,17 @@ class ParsedBroker(BrokerAttributes):
         row = BROKER_KEYS[name]
         given = {each.listener_name: listener_key(each.listener_name, name) for each in self.listeners}
         return {listener: row.parse(self.originals[key]) for listener, key in given.items() if key in self.originals}
+
+    def for_listener(self, listener_name: str, name: str, *, mechanism: str = "") -> ConfigValue:
+        """The value of `name` that counts for one listener: its own, else the general one.
+
+        For a mechanism of SASL, listener.name.<listener>.<mechanism>.<name> comes first, all in lower case.
+        Raises ConfigException for a value that cannot be read.
+        """
+        row = BROKER_KEYS[name]
+        own = listener_key(listener_name, name)
+        of_mechanism = listener_key(listener_name, f"{mechanism.lower()}.{name}")
+        for key in (of_mechanism, own) if mechanism else (own,):
+            if key in self.originals:
+                return row.parse(self.originals[key])
+        return self.values[name]

@@ -83,10 +83,10 @@ def check_supported(config: ParsedBroker) -> None:
     if config.authorizer_class_name:
         AuthorizerSettings.of(config.originals)
     for end_point in config.listeners:
-        if end_point.security_protocol != "PLAINTEXT":
+        if end_point.security_protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
             raise UnsupportedConfig(
                 f"The listener {end_point} cannot be used: {end_point.security_protocol} is not supported yet, "
-                "only PLAINTEXT listeners are."
+                "only PLAINTEXT and SASL_PLAINTEXT listeners are."
             )
     for name, row in BROKER_KEYS.items():
         check_loadable(row, config.values[name])

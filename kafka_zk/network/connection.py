@@ -6,6 +6,8 @@ Role        Acts. Reads frames into a borrowed buffer, gives each to the handler
 Invariants  Only its own greenlet touches the socket; completing a Pending merely wakes it.
             The memory of a frame belongs to its request until the handler has returned.
             A client that does not read its answers is not read from either.
+            Until the client has logged in, where it must, its frames are limited to `max_login_bytes`. A failed login
+            is counted and logged at once; its answer and the end come after a delay, without a place or a buffer.
             Requests before the end of the stream or before garbage are answered. A Pending left when the
             connection ends is notified (`Pending.leave`), and waits no longer.
 Source      Processor, KafkaChannel (mute states) and RequestChannel in Kafka 3.9; KIP-219.
@@ -21,8 +23,17 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from kafka_zk.network.answer_queue import AnswerQueue, Deferred, State
-from kafka_zk.network.errors import CloseConnection, EndOfStream, InvalidFrame, PeerClosed
+from kafka_zk.network.errors import (
+    AuthenticationFailed,
+    CloseConnection,
+    EndOfStream,
+    InvalidFrame,
+    PeerClosed,
+    SessionEnded,
+    UnexpectedInput,
+)
 from kafka_zk.network.frames import FrameSource
+from kafka_zk.network.logins import LoginCounts
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.parts import Parts
 from kafka_zk.network.request_channel import RequestChannel
@@ -38,6 +49,7 @@ TCP_CLOSE: Final = 7
 ANONYMOUS = "User:ANONYMOUS"
 
 log = logging.getLogger("kafka.network.SocketServer")
+selector_log = logging.getLogger("org.apache.kafka.common.network.Selector")
 
 
 class RequestHandler(Protocol):
@@ -63,6 +75,10 @@ class ConnectionHost(Protocol):
     """After so many bytes of requests, yield to other greenlets."""
     unsent_limit: int
     """With so many bytes of unsent answers, no request starts."""
+    max_request_bytes: int
+    max_login_bytes: int
+    failed_login_delay_ms: int
+    logins: LoginCounts
     incoming_bytes: int
     outgoing_bytes: int
     request_count: int
@@ -90,8 +106,11 @@ class Connection:
         "client_port",
         "client_software_name",
         "client_software_version",
+        "has_logged_in",
+        "is_logging_in",
         "last_active_ns",
         "listener_name",
+        "login",
         "must_authenticate",
         "principal",
         "received_ns",
@@ -123,13 +142,34 @@ class Connection:
         self.received_ns = self.last_active_ns = time.monotonic_ns()
         self.sent_stamp: list[int] = [0, 0]
         self.token_authenticated = False
-        self.must_authenticate = host.security_protocol.startswith("SASL_")
+        self.must_authenticate = self.is_logging_in = host.security_protocol.startswith("SASL_")
+        """The first: whoever authenticates clients sees each frame before it is served. The second: only frames of a
+        login are expected."""
+        self.has_logged_in = False
+        self.login: object | None = None
+        """What authentication keeps about this connection."""
 
     # --- what handlers may use -------------------------------------------------------------------------------------
 
     def mute(self, throttle_ms: int) -> None:
         """Stop reading requests for `throttle_ms`, once the ready responses are sent (KIP-219)."""
         self._answers.mute(time.monotonic_ns() + throttle_ms * 1_000_000)
+
+    @property
+    def logins(self) -> LoginCounts:
+        """The counts of this connection's listener."""
+        return self._host.logins
+
+    def begin_login(self) -> None:
+        """From now on only frames of a login are expected."""
+        self.is_logging_in = True
+        self._reader.limit(self._host.max_login_bytes)
+
+    def end_login(self) -> None:
+        """The client has logged in."""
+        self.is_logging_in = False
+        self.has_logged_in = True
+        self._reader.limit(self._host.max_request_bytes)
 
     def close(self) -> None:
         """End the connection as soon as its greenlet waits or has finished the current request."""
@@ -209,6 +249,8 @@ class Connection:
         self._transport = self._host.transport_for(self._socket, self._parking)
         if self._closing:
             self._parking.end()
+        if self.must_authenticate:
+            self.begin_login()
         try:
             self._transport.handshake()
             while True:
@@ -220,8 +262,12 @@ class Connection:
         except PeerClosed as closed:
             log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, closed)
         except CloseConnection as reason:
-            self._log_refusal(reason)
-            self._send_last_answers()
+            failed = self._as_failed_login(reason)
+            if failed is not None:
+                self._refuse_login(failed)
+            else:
+                self._log_refusal(reason)
+                self._send_last_answers()
         except Exception:
             # A bug of ours ends this connection, never the listener.
             log.exception("%s Processor got uncaught exception; closing %s", self._host.log_prefix, self.connection_id)
@@ -233,11 +279,48 @@ class Connection:
     def _log_refusal(self, reason: CloseConnection) -> None:
         """One line, with the text and level of Kafka's Selector and Processor."""
         prefix, channel = self._host.log_prefix, self.connection_id
-        if isinstance(reason, InvalidFrame):
+        if isinstance(reason, SessionEnded):
+            log.debug("%s Disconnecting expired channel: %s : %s", prefix, channel, reason)
+        elif isinstance(reason, UnexpectedInput):
             message = "%s Unexpected error from /%s (channelId=%s); closing connection: %s"
             log.warning(message, prefix, self.client_host, channel, reason)
         else:
             log.error("%s Closing socket for %s because of error: %s", prefix, channel, reason)
+
+    def _as_failed_login(self, reason: CloseConnection) -> AuthenticationFailed | None:
+        if isinstance(reason, AuthenticationFailed):
+            return reason
+        if self.is_logging_in and isinstance(reason, InvalidFrame):
+            return AuthenticationFailed("Failing SASL authentication due to invalid receive size")
+        return None
+
+    def _refuse_login(self, failed: AuthenticationFailed) -> None:
+        """Blocks for connection.failed.authentication.delay.ms, so that nobody tries passwords quickly (KIP-306)."""
+        logins = self._host.logins
+        if self.has_logged_in:
+            logins.failed_again += 1
+        else:
+            logins.failed += 1
+        kind = "re-authentication" if self.has_logged_in else "authentication"
+        message = "%s Failed %s with /%s (channelId=%s) (%s)"
+        selector_log.info(message, self._host.log_prefix, kind, self.client_host, self.connection_id, failed)
+        self._send_last_answers()
+        self._reader.rest()
+        if self._sit_out(self._host.failed_login_delay_ms):
+            self._answers.take(list(failed.answer))
+            self._send_last_answers()
+
+    def _sit_out(self, delay_ms: int) -> bool:
+        """Blocks; returns whether the connection may still be used."""
+        parking = self._parking
+        assert parking is not None
+        deadline_ns = time.monotonic_ns() + delay_ms * 1_000_000
+        try:
+            while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
+                parking.wait_woken_for(left_ns / 1e9)
+        except PeerClosed:
+            return False
+        return True
 
     def _serve_turn(self) -> bool:
         """Handle at most a turn of received requests, and send ready answers; returns whether there may be more."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from kafka_zk.network.parts import Parts
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 
 
@@ -23,8 +24,27 @@ class CloseConnection(Exception):
     """
 
 
-class InvalidFrame(CloseConnection):
+class UnexpectedInput(CloseConnection):
+    """What the client sent fits nothing: the connection is closed at once, which is worth a warning."""
+
+
+class InvalidFrame(UnexpectedInput):
     """The four size bytes of a frame are negative or larger than socket.request.max.bytes."""
+
+
+class SessionEnded(CloseConnection):
+    """The client goes on after its session has ended, without a new login."""
+
+
+class AuthenticationFailed(CloseConnection):
+    """The client could not log in: it is counted and logged now, but learns of it, and is closed, after a delay.
+
+    The text is for the log; `answer`: parts, none where the client gets no answer.
+    """
+
+    def __init__(self, text: str, answer: Parts | None = None) -> None:
+        super().__init__(text)
+        self.answer: Parts = answer or []
 
 
 class PeerClosed(Exception):

@@ -46,6 +46,7 @@ class FrameSource(Protocol):
     def rest_for_bytes(self) -> None: ...
     def resume(self) -> None: ...
     def close(self) -> None: ...
+    def limit(self, max_frame_bytes: int) -> None: ...
 
 
 class BufferPool:
@@ -178,6 +179,10 @@ class FrameReader:
             return None
         size: int = _SIZE.unpack_from(head)[0]
         return size if 0 <= size <= self._max_frame_bytes else None
+
+    def limit(self, max_frame_bytes: int) -> None:
+        """Refuse larger frames, from the next one on."""
+        self._max_frame_bytes = max_frame_bytes
 
     def rest(self) -> None:
         """Give the buffer back; the head of an incomplete frame is kept as an exact copy."""

@@ -26,6 +26,7 @@ from kafka_zk.network.addresses import as_java_prints
 from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import FrameSource
+from kafka_zk.network.logins import LoginCounts
 from kafka_zk.network.parking import READ, Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, IpConnectionRates, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel
@@ -77,9 +78,13 @@ class Listener:
         self.log_prefix = log_prefix
         self.turn_bytes = settings.turn_bytes
         self.unsent_limit = settings.unsent_bytes
+        self.max_request_bytes = settings.max_request_bytes
+        self.max_login_bytes = settings.max_login_bytes
+        self.failed_login_delay_ms = settings.failed_login_delay_ms
+        self.logins = LoginCounts()
         self.connections: dict[Connection, greenlet] = {}
         # Plain totals; server_metrics computes rates from them.
-        self.accepted_count = self.expired_count = self.request_count = self.flush_count = 0
+        self.accepted_count = self.request_count = self.flush_count = 0
         self.incoming_bytes = self.outgoing_bytes = 0
         self._settings = settings
         self._quotas = quotas
@@ -177,7 +182,6 @@ class Listener:
         for connection in idle:
             log.debug("%s About to close the idle connection from %s", self.log_prefix, connection.connection_id)
             connection.close()
-        self.expired_count += len(idle)
         return len(idle)
 
     def look_for_ends(self) -> None:

@@ -212,6 +212,9 @@ class MeteredReader:
     def resume(self) -> None:
         self._inner.resume()
 
+    def limit(self, max_frame_bytes: int) -> None:
+        self._inner.limit(max_frame_bytes)
+
     def close(self) -> None:
         """The connection has ended: give back all its memory."""
         frame, self._frame = self._frame, None

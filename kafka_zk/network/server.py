@@ -65,7 +65,8 @@ class SocketServer:
         self.rates = _rates(settings)
         self.ip_rates = IpConnectionRates(num_windows=settings.quota_windows, window_ms=settings.quota_window_ms)
         self.requests = RequestChannel(settings.queued_max_requests)
-        self.expired_connections_count = 0
+        self.idle_closed_count = 0
+        self._killed_by_gone = 0
         limit_bytes = settings.queued_max_request_bytes
         self.memory = RequestMemory(limit_bytes, time.monotonic_ns) if limit_bytes > 0 else None
         """The memory limit of requests; None without a limit."""
@@ -138,6 +139,7 @@ class SocketServer:
             log.info("%s Removing the listener %s", self._log_prefix, name)
             gone = self._listeners.pop(name)
             gone.close()
+            self._killed_by_gone += gone.logins.expired
             if self._shown is not None:
                 self._shown.listener_closed(gone)
         failures: list[NetworkError] = []
@@ -192,6 +194,11 @@ class SocketServer:
         """Every open connection, in no particular order."""
         for listener in self._listeners.values():
             yield from list(listener.connections)
+
+    @property
+    def killed_sessions_count(self) -> int:
+        """Connections closed because their client's session had ended (KIP-368)."""
+        return self._killed_by_gone + sum(listener.logins.expired for listener in self._listeners.values())
 
     @property
     def connection_count(self) -> int:
@@ -269,7 +276,7 @@ class SocketServer:
         deadline_ns = time.monotonic_ns() - self.settings.max_idle_ms * 1_000_000
         for listener in self._listeners.values():
             if self.settings.max_idle_ms >= 0:
-                self.expired_connections_count += listener.close_idle(deadline_ns)
+                self.idle_closed_count += listener.close_idle(deadline_ns)
             listener.look_for_ends()
         if self._metered is not None:
             self._metered.end_stalled(time.monotonic_ns())

@@ -35,6 +35,10 @@ _TOTALS: dict[str, Callable[[Listener], int]] = {
     "outgoing-byte": lambda listener: listener.outgoing_bytes,
     "request": lambda listener: listener.request_count,
     "response": lambda listener: listener.flush_count,
+    "successful-authentication": lambda listener: listener.logins.authenticated,
+    "failed-authentication": lambda listener: listener.logins.failed,
+    "successful-reauthentication": lambda listener: listener.logins.reauthenticated,
+    "failed-reauthentication": lambda listener: listener.logins.failed_again,
 }
 
 
@@ -46,7 +50,7 @@ class Shown(Protocol):
     memory: RequestMemory | None
 
     @property
-    def expired_connections_count(self) -> int: ...
+    def killed_sessions_count(self) -> int: ...
     def unanswered_count(self) -> int: ...
     def unsent_bytes(self) -> int: ...
 
@@ -59,6 +63,7 @@ class SocketServerMetrics:
         self._idle = IdleMeter()
         self._throttle_times: dict[str, Callable[[float], None]] = {}
         self._ip_throttle_times: dict[str, Callable[[float], None]] = {}
+        self._latencies: dict[str, Callable[[float], None]] = {}
         self._shown_ips: set[str] = set()
         self._ip_rates = server.ip_rates
         self._software: set[tuple[str, str, str]] = set()
@@ -70,7 +75,7 @@ class SocketServerMetrics:
         metrics.gauge(f"{channel}ResponseQueueSize", server.unanswered_count, processor=0)
         metrics.gauge(f"{channel}ResponseQueueBytes", server.unsent_bytes)
         sockets = "kafka.network:type=SocketServer,name="
-        metrics.gauge(f"{sockets}ExpiredConnectionsKilledCount", lambda: server.expired_connections_count)
+        metrics.gauge(f"{sockets}ExpiredConnectionsKilledCount", lambda: server.killed_sessions_count)
         metrics.gauge(f"{sockets}NetworkProcessorAvgIdlePercent", self._idle.ratio)
         self._show_memory(server.memory)
         # The one greenlet loop does the work of Kafka's network threads and of its request handlers.
@@ -102,8 +107,15 @@ class SocketServerMetrics:
         """Once a second: rates, idleness, and new kinds of clients."""
         self._idle.sample()
         self._count_software()
+        self._record_latencies()
         self._show_ips(now_ms)
         return False
+
+    def _record_latencies(self) -> None:
+        for listener in self._listeners:
+            latencies, listener.logins.latencies_ms = listener.logins.latencies_ms, []
+            for latency_ms in latencies:
+                self._latencies[listener.listener_name](latency_ms)
 
     def throttled(self, listener_name: str, pause_ms: int) -> None:
         """A listener exceeded its connection rate, and pauses."""
@@ -139,7 +151,12 @@ class SocketServerMetrics:
         of_processor = f"{of_listener},networkProcessor=0"
         gauge = partial(self._metrics.gauge, of_processor)
         gauge(lambda: len(listener.connections), attribute="connection-count")
-        gauge(lambda: listener.expired_count, attribute="expired-connections-killed-count")
+        logins = listener.logins
+        gauge(lambda: logins.expired, attribute="expired-connections-killed-count")
+        gauge(lambda: logins.without_reauthentication, attribute="successful-authentication-no-reauth-total")
+        self._latencies[listener.listener_name] = self._metrics.spread_of(
+            of_processor, average="reauthentication-latency-avg", maximum="reauthentication-latency-max"
+        )
         rates = {
             stem: self._metrics.rate_of(
                 of_processor, partial(total, listener), rate=f"{stem}-rate", count=f"{stem}-total"

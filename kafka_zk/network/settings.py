@@ -24,6 +24,9 @@ class SocketServerSettings:
     send_buffer_bytes: int = 102400
     receive_buffer_bytes: int = 102400
     max_request_bytes: int = 104857600
+    max_login_bytes: int = 524288
+    """Of one frame before the client has logged in, where it must."""
+    failed_login_delay_ms: int = 100
     backlog_size: int = 50
     max_idle_ms: int = 600_000
     queued_max_requests: int = 500
@@ -53,6 +56,8 @@ class SocketServerSettings:
             send_buffer_bytes=config.socket_send_buffer_bytes,
             receive_buffer_bytes=config.socket_receive_buffer_bytes,
             max_request_bytes=config.socket_request_max_bytes,
+            max_login_bytes=config.sasl_server_max_receive_size,
+            failed_login_delay_ms=config.connection_failed_authentication_delay_ms,
             backlog_size=config.socket_listen_backlog_size,
             max_idle_ms=config.connections_max_idle_ms,
             queued_max_requests=config.queued_max_requests,

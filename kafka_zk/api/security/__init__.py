@@ -1,1 +1,1 @@
-"""The APIs of security: ACLs."""
+"""The APIs of security: ACLs, and what is left of SASL after a login."""

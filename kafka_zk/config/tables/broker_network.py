@@ -24,7 +24,7 @@ NETWORK_KEYS: tuple[Config, ...] = (
            "Addresses that clients and other brokers are told to connect to; absent: the listeners themselves.",
            update_mode=PER_BROKER, read_by="broker.membership.advertised"),
     Config("connection.failed.authentication.delay.ms", INT, 100, at_least(0), LOW,
-           "Wait before closing a connection whose authentication failed."),
+           "Wait before closing a connection whose authentication failed.", read_by="network.settings"),
     Config("connections.max.idle.ms", LONG, 600_000, None, MEDIUM,
            "Close a connection without traffic after this time.", read_by="network.settings"),
     Config("connections.max.reauth.ms", LONG, 0, None, MEDIUM,

@@ -112,7 +112,7 @@ SECURITY_KEYS: tuple[Config, ...] = (
     Config("sasl.server.callback.handler.class", CLASS, None, None, MEDIUM,
            "Plug-in that checks credentials on the server."),
     Config("sasl.server.max.receive.size", INT, 512 * KIB, None, MEDIUM,
-           "Largest SASL message before authentication."),
+           "Largest SASL message before authentication.", read_by="network.settings"),
     Config("security.inter.broker.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT",
            "SASL_SSL"), MEDIUM,
            "Security protocol among brokers, when no listener name is given.", read_by="controller.settings"),

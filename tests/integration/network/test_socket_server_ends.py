@@ -196,7 +196,7 @@ def test_a_connection_whose_request_hangs_expires_once() -> None:
         hanging = connect(server)
         hanging.send(b"b")
         script.wait_handled(1)
-        wait_until(lambda: server.expired_connections_count, "it was not idle")
+        wait_until(lambda: server.idle_closed_count, "it was not idle")
         assert connect(server).ask(b"e1") == b"e1", "its place is free"
         (listener,) = server._listeners.values()
         assert listener.close_idle(time.monotonic_ns()) <= 1, "not the one that expired before"

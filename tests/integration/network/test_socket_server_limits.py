@@ -206,7 +206,7 @@ def test_an_idle_connection_is_closed_and_a_busy_one_is_not(monkeypatch: pytest.
         now_ns = in_between_ns + 150_000_000
         assert idle.is_closed()
         assert busy.ask(b"e") == b"e"
-        assert server.expired_connections_count == 1
+        assert server.idle_closed_count == 1
 
 
 def test_clients_that_come_before_processing_is_enabled_are_served_afterwards() -> None:

@@ -258,7 +258,7 @@ def test_a_client_that_never_reads_is_closed_when_idle_for_too_long(segment: tup
         with gevent.Timeout(TIMEOUT_S):
             while piece.release_count == 0:
                 gevent.sleep(0.01)
-        assert server.expired_connections_count == 1
+        assert server.idle_closed_count == 1
 
 
 def test_a_small_piece_of_history_in_memory_leaves_with_what_surrounds_it(segment: tuple[int, bytes]) -> None:

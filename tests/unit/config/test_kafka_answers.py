@@ -56,7 +56,7 @@ def test_values_are_accepted_and_refused_as_kafka_does(case: dict[str, Any]):
     [
         ("authorizer.class.name", "org.example.OwnAuthorizer"),
         ("listeners", "SSL://:9093"),
-        ("listeners", "PLAINTEXT://:9092,SASL_PLAINTEXT://:9093"),
+        ("listeners", "PLAINTEXT://:9092,SASL_SSL://:9093"),
         ("zookeeper.set.acl", "true"),
         ("zookeeper.ssl.client.enable", "true"),
         ("remote.log.storage.system.enable", "true"),

@@ -1,0 +1,185 @@
+"""What the SASL listeners of this broker offer: mechanisms with their users, credentials, tokens and keys.
+
+Role        Acts: fetches the keys of token issuers before a listener opens. All else is read from the configuration.
+Invariants  A listener whose mechanisms cannot be set up does not open.
+Source      SaslChannelBuilder.configure, createServerCallbackHandlers in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.sasl.jaas import JaasError, parse_file
+from kafka_zk.sasl.scram_credentials import BY_KEY, Mechanism
+from kafka_zk.sasl.server.mechanism import ServerMechanism
+from kafka_zk.sasl.server.oauthbearer import OAuthBearerServer, Validate
+from kafka_zk.sasl.server.plain import PlainServer
+from kafka_zk.sasl.server.scram import ScramServer, TokenLogins
+from kafka_zk.sasl.server.signed_token import SignedTokens
+from kafka_zk.sasl.server.unsecured_token import BadOption, UnsecuredRules, UnsecuredTokens
+from kafka_zk.security.authentication.authenticator import EnabledMechanism, ListenerLogins
+from kafka_zk.security.authentication.credential_cache import CredentialCache
+from kafka_zk.security.authentication.key_fetcher import KeyFetcher, check_url
+from kafka_zk.security.authentication.login_modules import JaasFile, login_options
+from kafka_zk.security.authentication.settings import (
+    OAUTHBEARER,
+    PLAIN,
+    UNSECURED_VALIDATOR,
+    MechanismSettings,
+    key_source,
+    mechanisms_of,
+    token_rules,
+)
+
+validator_log = logging.getLogger("org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler")
+
+_URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
+_ALLOWED_URLS = re.compile(r"-Dorg\.apache\.kafka\.sasl\.oauthbearer\.allowed\.urls=(\S+)")
+_JAAS_FILE = re.compile(r"-Djava\.security\.auth\.login\.config==?(\S+)")
+
+_NONCE_BITS = 130
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class Logins:
+    """The logins of one broker's listeners. `listeners` is what authentication reads; it follows the configuration.
+
+    `tokens`: the delegation tokens, if there are any.
+    """
+
+    def __init__(self, config: BrokerConfig, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._file = JaasFile()
+        self._fetchers: dict[str, list[KeyFetcher]] = {}
+        self.listeners: dict[str, ListenerLogins] = {}
+        self.credentials = CredentialCache(BY_KEY)
+        self.tokens: TokenLogins | None = None
+
+    def check(self) -> None:
+        """Raises ConfigException for a listener whose logins cannot be set up, before anything is started.
+
+        Reads the JAAS file, which later listeners find as it was now.
+        """
+        self._file = jaas_file(os.environ)
+        for listener_name in self._sasl_listeners():
+            for settings in mechanisms_of(self._config, listener_name, self._options):
+                if settings.name == OAUTHBEARER:
+                    self._check_validator(listener_name, settings)
+
+    def follow_listeners(self) -> None:
+        """Blocks. Set up the logins of new listeners, forget those of closed ones. Raises ConfigException."""
+        wanted = self._sasl_listeners()
+        for gone in self.listeners.keys() - set(wanted):
+            del self.listeners[gone]
+            self._stop_fetchers(gone)
+        for listener_name in wanted:
+            if listener_name not in self.listeners:
+                self.listeners[listener_name] = self._logins_of(listener_name)
+
+    def stop(self) -> None:
+        """Blocks. Stop fetching keys."""
+        for listener_name in list(self._fetchers):
+            self._stop_fetchers(listener_name)
+
+    def _sasl_listeners(self) -> list[str]:
+        return [each.listener_name for each in self._config.listeners if each.security_protocol.startswith("SASL_")]
+
+    def _logins_of(self, listener_name: str) -> ListenerLogins:
+        enabled = mechanisms_of(self._config, listener_name, self._options)
+        return ListenerLogins(
+            {each.name: EnabledMechanism(self._maker_of(listener_name, each), each.max_reauth_ms) for each in enabled}
+        )
+
+    def _maker_of(self, listener_name: str, settings: MechanismSettings) -> Callable[[], ServerMechanism]:
+        if settings.name == PLAIN:
+            users = settings.users
+            return lambda: PlainServer(users)
+        if settings.name == OAUTHBEARER:
+            validate = self._validator(listener_name, settings)
+            return lambda: OAuthBearerServer(validate, _tell_refusal)
+        return self._scram(BY_KEY[settings.name])
+
+    def _scram(self, mechanism: Mechanism) -> Callable[[], ServerMechanism]:
+        credential_of = self.credentials.credentials_of(mechanism)
+        return lambda: ScramServer(mechanism, credential_of, new_nonce, self.tokens)
+
+    def _check_validator(self, listener_name: str, settings: MechanismSettings) -> None:
+        if settings.handler == UNSECURED_VALIDATOR:
+            _unsecured_rules(settings.options)
+        else:
+            token_rules(self._config, listener_name)
+            check_url(key_source(self._config, listener_name).url, _URL_KEY, self._allowed_urls())
+
+    def _validator(self, listener_name: str, settings: MechanismSettings) -> Validate:
+        """Blocks until the keys are fetched. Raises ConfigException."""
+        self._check_validator(listener_name, settings)
+        if settings.handler == UNSECURED_VALIDATOR:
+            return UnsecuredTokens(_unsecured_rules(settings.options), self._clock.wall_ms).validate
+        fetcher = KeyFetcher(key_source(self._config, listener_name), self._clock)
+        fetcher.start()
+        self._fetchers.setdefault(listener_name, []).append(fetcher)
+        rules = token_rules(self._config, listener_name)
+        return SignedTokens(
+            fetcher.keys_of,
+            self._clock.wall_ms,
+            expected_audiences=rules.expected_audiences,
+            expected_issuer=rules.expected_issuer,
+            clock_skew_s=rules.clock_skew_s,
+            scope_claim=rules.scope_claim,
+            subject_claim=rules.subject_claim,
+        ).validate
+
+    def _options(self, listener_name: str, mechanism: str) -> Mapping[str, str]:
+        return login_options(self._config, listener_name, mechanism, self._file)
+
+    def _allowed_urls(self) -> str | None:
+        """Of the system property that names all URLs which may be fetched, from KAFKA_OPTS; None for all."""
+        found = _ALLOWED_URLS.search(os.environ.get("KAFKA_OPTS", ""))
+        return None if found is None else found[1]
+
+    def _stop_fetchers(self, listener_name: str) -> None:
+        for fetcher in self._fetchers.pop(listener_name, []):
+            fetcher.stop()
+
+
+def jaas_file(environment: Mapping[str, str]) -> JaasFile:
+    """The file that java.security.auth.login.config names in KAFKA_OPTS, if it does. Raises ConfigException."""
+    found = _JAAS_FILE.search(environment.get("KAFKA_OPTS", ""))
+    if found is None:
+        return JaasFile()
+    path = found[1]
+    try:
+        return JaasFile(path, parse_file(Path(path).read_text()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigException(f"The JAAS configuration {path} cannot be read: {type(error).__name__}") from None
+    except JaasError as error:
+        raise ConfigException(f"The JAAS configuration {path} cannot be read: {error}") from None
+
+
+def new_nonce() -> str:
+    """The broker's part of a SCRAM nonce: 130 random bits in the digits that Kafka uses."""
+    left, digits = secrets.randbits(_NONCE_BITS), ""
+    while left:
+        left, digit = divmod(left, len(_DIGITS))
+        digits += _DIGITS[digit]
+    return digits or "0"
+
+
+def _unsecured_rules(options: Mapping[str, str]) -> UnsecuredRules:
+    try:
+        return UnsecuredRules.of(options)
+    except BadOption as error:
+        raise ConfigException(str(error)) from None
+
+
+def _tell_refusal(why: str) -> None:
+    validator_log.warning("%s", why)

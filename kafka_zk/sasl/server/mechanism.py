@@ -1,0 +1,42 @@
+"""What all mechanisms have in common on the broker's side: one token in, one token out, and who it was in the end.
+
+Role        Pure.
+Source      javax.security.sasl.SaslServer as Kafka uses it; SaslServerAuthenticator.handleSaslToken.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class SaslRefused(Exception):
+    """The client failed to authenticate, and is told the text."""
+
+
+class InvalidExchange(Exception):
+    """The client failed to authenticate. The text is for the broker's log: the client learns only that it failed."""
+
+
+class Identity(NamedTuple):
+    """Who authenticated: the name, without the type of principal.
+
+    `expires_ms`: wall clock, when the credential itself ends; None if it does not.
+    """
+
+    name: str
+    expires_ms: int | None = None
+    token_authenticated: bool = False
+
+
+class ServerMechanism(Protocol):
+    """One exchange with one client. Used once."""
+
+    identity: Identity | None
+    """None until the exchange is complete."""
+
+    def respond(self, token: bytes) -> bytes:
+        """The answer to the client's token. Raises SaslRefused, InvalidExchange; afterwards nothing may follow.
+
+        May block where credentials are looked up outside the memory.
+        """
+        ...

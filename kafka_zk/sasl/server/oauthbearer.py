@@ -1,0 +1,104 @@
+"""OAUTHBEARER: the client shows a token that somebody else has issued.
+
+Role        Pure: the token is judged by a validator from outside.
+Invariants  A refused token is answered with what is wrong as JSON; the client's next byte then ends the exchange.
+            Any other token starts afresh, but only MAX_REFUSALS times.
+Layout      n,[a=authzid],\\x01(key=value\\x01)*\\x01 with auth=Bearer <token> among the pairs.
+Source      OAuthBearerSaslServer, OAuthBearerClientInitialResponse in Kafka 3.9; RFC 7628.
+Differs     Kafka lets one connection try tokens for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafka_zk.sasl.server.mechanism import Identity, InvalidExchange, SaslRefused
+
+MECHANISM = "OAUTHBEARER"
+MAX_REFUSALS = 3
+
+CONTROL_A = b"\x01"
+"""What a client sends when it has read why its token was refused."""
+
+_INITIAL = re.compile(
+    rb"n,(?:a=(?P<authorization_id>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+))?,\x01"
+    rb"(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01"
+)
+_AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
+
+
+class ValidatedToken(NamedTuple):
+    """A token that was found good. `expires_ms`: wall clock."""
+
+    principal_name: str
+    expires_ms: int
+
+
+class TokenRefused(Exception):
+    """The token is not accepted; the text says why, for the log. `scopes`: those that were required and missing."""
+
+    def __init__(self, why: str, scopes: tuple[str, ...] | None = None) -> None:
+        super().__init__(why)
+        self.scopes = scopes
+
+    def for_the_client(self) -> str:
+        """The JSON that the client gets."""
+        if self.scopes is None:
+            return '{"status":"invalid_token"}'
+        return f'{{"status":"insufficient_scope", "scope":"[{", ".join(self.scopes)}]"}}'
+
+
+Validate = Callable[[str], ValidatedToken]
+"""Judges a token. Raises TokenRefused. May block."""
+
+
+class OAuthBearerServer:
+    """One exchange. `on_refusal` gets each reason why a token was not accepted, which never holds the token."""
+
+    def __init__(self, validate: Validate, on_refusal: Callable[[str], object] = lambda why: None) -> None:
+        self.identity: Identity | None = None
+        self._validate = validate
+        self._on_refusal = on_refusal
+        self._told: str | None = None
+        self._refusal_count = 0
+
+    def respond(self, token: bytes) -> bytes:
+        """Empty, or why the token was refused. Raises SaslRefused, InvalidExchange. Blocks as the validator does."""
+        if self._told is not None and (token == CONTROL_A or self._refusal_count >= MAX_REFUSALS):
+            raise SaslRefused(self._told)
+        self._told = None
+        authorization_id, value = _initial(token)
+        try:
+            validated = self._validate(value)
+        except TokenRefused as refused:
+            self._on_refusal(str(refused))
+            self._refusal_count += 1
+            self._told = refused.for_the_client()
+            return self._told.encode()
+        name = validated.principal_name
+        if authorization_id and authorization_id != name:
+            raise SaslRefused(
+                f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different "
+                f"from the token's principal name ({name})"
+            )
+        self.identity = Identity(name, validated.expires_ms)
+        return b""
+
+
+def _initial(message: bytes) -> tuple[str, str]:
+    """The authorization id, "" for none, and the token. Raises InvalidExchange."""
+    found = _INITIAL.fullmatch(message)
+    if found is None:
+        raise InvalidExchange("Invalid OAUTHBEARER client first message")
+    pairs = dict(pair.partition("=")[::2] for pair in found["pairs"].decode().split("\x01") if pair)
+    auth = pairs.get("auth")
+    if auth is None:
+        raise InvalidExchange("Invalid OAUTHBEARER client first message: 'auth' not specified")
+    parts = _AUTH.fullmatch(auth)
+    if parts is None:
+        raise InvalidExchange("Invalid OAUTHBEARER client first message: invalid 'auth' format")
+    if parts["scheme"].lower() != "bearer":
+        raise InvalidExchange(f"Invalid scheme in OAUTHBEARER client first message: {parts['scheme']}")
+    return (found["authorization_id"] or b"").decode(), parts["token"]

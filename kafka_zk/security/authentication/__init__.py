@@ -1,0 +1,1 @@
+"""Authentication of clients on SASL listeners: their states, mechanisms and sessions."""

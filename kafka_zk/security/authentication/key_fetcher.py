@@ -1,0 +1,177 @@
+"""Fetches the keys of a token issuer, and keeps them fresh.
+
+Role        Acts: a greenlet waits, a thread fetches. The loop never waits for an issuer.
+Invariants  A fetch takes at most FETCH_S and MAX_BYTES, whatever the issuer sends. A failed one keeps the old keys.
+            Neither the log nor an error holds what was fetched: the URL may be that of a file nobody meant to show.
+Source      RefreshingHttpsJwks, RefreshingHttpsJwksVerificationKeyResolver, JwksFileVerificationKeyResolver,
+            ConfigurationUtils.validateUrl; org.apache.kafka.sasl.oauthbearer.allowed.urls (CVE-2025-27817).
+Differs     A redirect is an error.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import ssl
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.clock import Clock
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.sasl.server.signing_keys import BadKeySet, SigningKey, SigningKeys, signing_keys
+from kafka_zk.security.authentication.missing_keys import MissingKeys
+from kafka_zk.security.authentication.settings import KeySource
+from kafka_zk.supervision import spawn_for_life
+from kafka_zk.worker_pool import WorkerPool
+
+MAX_BYTES = 1024 * 1024
+FETCH_S = 10.0
+CHUNK_BYTES = 64 * 1024
+SHORTEST_REFRESH_MS = 100
+"""A smaller sasl.oauthbearer.jwks.endpoint.refresh.ms would do nothing but fetch."""
+
+log = logging.getLogger("org.apache.kafka.common.security.oauthbearer.internals.secured.RefreshingHttpsJwks")
+
+
+class FetchFailed(Exception):
+    """The keys could not be fetched; the text says why and holds nothing of them."""
+
+
+class KeyFetcher:
+    """The keys behind one URL. `start` before use; `stop` at the end."""
+
+    def __init__(self, source: KeySource, clock: Clock) -> None:
+        self._source = source
+        self._clock = clock
+        self._pool = WorkerPool(1)
+        self._keys: SigningKeys = {}
+        self._missing = MissingKeys()
+        self._wanted = Event()
+        self._greenlet: Any = None
+
+    def start(self) -> None:
+        """Blocks until the keys are there. Raises ConfigException."""
+        try:
+            self._keys = self._pool.apply(fetch, (self._source.url,))
+        except FetchFailed as failed:
+            raise ConfigException(f"The signing keys of tokens could not be fetched: {failed}") from None
+        # A file is read once, as in Kafka.
+        if not _is_file(self._source.url):
+            self._greenlet = spawn_for_life("RefreshingHttpsJwks", self._run, pause_s=1.0)
+
+    def stop(self) -> None:
+        """Blocks. Stop refreshing."""
+        if self._greenlet is not None:
+            self._greenlet.kill()
+        self._pool.kill()
+
+    def keys_of(self, key_id: str) -> Sequence[SigningKey]:
+        """The keys with this id. None of an unknown one, which may be fetched soon."""
+        found = self._keys.get(key_id)
+        if found is None:
+            if self._greenlet is not None and self._missing.is_worth_a_look(key_id, self._clock.monotonic_ms()):
+                self._wanted.set()
+            return ()
+        return found
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.wait(max(self._source.refresh_ms, SHORTEST_REFRESH_MS) / 1000)
+            self._wanted.clear()
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Blocks. Try again after growing waits, but not for longer than the configuration allows."""
+        wait_ms, waited_ms = self._source.retry_backoff_ms, 0
+        while True:
+            try:
+                self._keys = self._pool.apply(fetch, (self._source.url,))
+            except FetchFailed as failed:
+                waited_ms += wait_ms
+                if waited_ms > self._source.retry_backoff_max_ms or wait_ms <= 0:
+                    log.warning("The signing keys of tokens could not be refreshed, the old ones stay: %s", failed)
+                    return
+                gevent.sleep(wait_ms / 1000)
+                wait_ms *= 2
+            else:
+                self._missing.forget(frozenset(self._keys))
+                return
+
+    def __repr__(self) -> str:
+        return f"signing keys {sorted(self._keys)}"
+
+
+def check_url(url: str, key: str, allowed_urls: str | None = None) -> None:
+    """Raise ConfigException for a URL that must not be fetched. `allowed_urls`: comma-separated, None for all."""
+    try:
+        protocol = urllib.parse.urlsplit(url).scheme.lower()
+    except ValueError:
+        protocol = ""
+    if not protocol:
+        raise ConfigException(
+            f"The OAuth configuration option {key} contains a URL ({url}) that is malformed: no protocol"
+        )
+    if protocol not in ("http", "https", "file"):
+        raise ConfigException(
+            f"The OAuth configuration option {key} contains a URL ({url}) that contains an invalid protocol "
+            f'({protocol}); only "http", "https", and "file" protocol are supported'
+        )
+    if allowed_urls is not None and url not in [each.strip() for each in allowed_urls.split(",")]:
+        raise ConfigException(
+            f"{url} is not allowed. Update System property 'org.apache.kafka.sasl.oauthbearer.allowed.urls' to allow "
+            f"{url}"
+        )
+
+
+def fetch(url: str) -> SigningKeys:
+    """Blocks, so call it in a thread. The keys at a URL that `check_url` accepts. Raises FetchFailed."""
+    try:
+        text = _read_file(url) if _is_file(url) else _get(url)
+        return signing_keys(text)
+    except BadKeySet as error:
+        raise FetchFailed(str(error)) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        # Errors of the HTTP client may quote what it has read.
+        raise FetchFailed(type(error).__name__) from None
+
+
+def _is_file(url: str) -> bool:
+    return urllib.parse.urlsplit(url).scheme.lower() == "file"
+
+
+def _read_file(url: str) -> bytes:
+    path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(url).path))
+    with path.open("rb") as file:
+        text = file.read(MAX_BYTES + 1)
+    return _not_too_large(text)
+
+
+def _get(url: str) -> bytes:
+    deadline_s = time.monotonic() + FETCH_S
+    opener = urllib.request.OpenerDirector()
+    # Nothing but these: no redirects, no proxies of the environment, no other protocols.
+    opener.add_handler(urllib.request.HTTPHandler())
+    opener.add_handler(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
+    opener.add_handler(urllib.request.HTTPErrorProcessor())
+    with opener.open(url, timeout=FETCH_S) as response:
+        if response.status != http.HTTPStatus.OK:
+            raise FetchFailed(f"status {response.status}")
+        text = b""
+        while chunk := response.read1(CHUNK_BYTES):
+            text = _not_too_large(text + chunk)
+            if time.monotonic() > deadline_s:
+                raise FetchFailed("the answer takes too long")
+        return text
+
+
+def _not_too_large(text: bytes) -> bytes:
+    if len(text) > MAX_BYTES:
+        raise FetchFailed(f"the answer is larger than {MAX_BYTES} bytes")
+    return text
