@@ -39,10 +39,6 @@ _REFUSED: tuple[tuple[str, Callable[[ParsedBroker], bool], str], ...] = (
      "tiered storage is not supported"),
     ("authorizer.class.name", lambda config: config.authorizer_class_name not in ("", *AUTHORIZERS),
      "there is no such authorizer here, and ignoring this would let every client do everything"),
-    ("zookeeper.set.acl", lambda config: config.zookeeper_set_acl,
-     "ACLs of znodes are not supported yet, and ignoring this would let everybody change the cluster"),
-    ("zookeeper.ssl.client.enable", lambda config: config.zookeeper_ssl_client_enable,
-     "TLS to ZooKeeper is not supported yet"),
     ("config.providers", lambda config: bool(config.originals.get("config.providers", "").strip()),
      "values from config providers are not supported yet"),
 )

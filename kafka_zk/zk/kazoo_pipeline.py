@@ -63,7 +63,7 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
         self._ahead.clear()
         self._may_read_ahead = False
         read_timeout_ms, connect_timeout_ms = super()._connect(host, hostip, port)
-        self._may_read_ahead = not isinstance(self._socket, ssl.SSLSocket)
+        self._may_read_ahead = True
         session_s = read_timeout_ms / 1000 * 3 / 2
         self._silence = Silence(session_s, time.monotonic())
         # kazoo pings when nothing was sent for half of its read timeout.
@@ -121,7 +121,11 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
             while len(ahead) < length:
                 if not self.handler.select([self._socket], [], [], timeout)[0]:
                     raise self.handler.timeout_exception("socket time-out during read")
-                chunk = self._socket.recv(READ_AHEAD_BYTES)
+                try:
+                    chunk = self._socket.recv(READ_AHEAD_BYTES)
+                except ssl.SSLWantReadError:
+                    # Part of a TLS record.
+                    continue
                 if not chunk:
                     raise ConnectionDropped("socket connection broken")
                 ahead += chunk

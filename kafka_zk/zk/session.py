@@ -12,30 +12,33 @@ Source      kafka.zookeeper.ZooKeeperClient, KafkaZkClient.retryRequestsUntilCon
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 
 from kafka_zk.zk import kazoo_calls
-from kafka_zk.zk.errors import ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
-from kafka_zk.zk.kazoo_calls import AclFor, Request, WatchCallback, always
+from kafka_zk.zk.errors import AuthFailed, ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
+from kafka_zk.zk.identity import ANONYMOUS, ZkIdentity
+from kafka_zk.zk.kazoo_calls import Request, WatchCallback, always
 from kafka_zk.zk.kazoo_loop import close_session as close_session
 from kafka_zk.zk.kazoo_loop import kazoo_client
 from kafka_zk.zk.limits import DEFAULT_MAX_REQUEST_BYTES
-from kafka_zk.zk.operations import ANY_VERSION, ANYONE_ALL, Acl, Create, Delete, Operation, SetData, Stat
+from kafka_zk.zk.operations import ANY_VERSION, Acl, Create, Delete, Operation, SetData, Stat
+from kafka_zk.zk.protection import open_to_everyone, protected
 from kafka_zk.zk.sending import RequestSender
 from kafka_zk.zk.session_life import SessionLife, returned
 from kafka_zk.zk.watches import Kind, MarkDirty, Side, Watch, Watches
 
 log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
 
+REFUSAL_LOOK_S = 0.1
+"""How often a start looks whether it was refused: kazoo tells nobody who was not connected before."""
+
+COMPLAINT_INTERVAL_S = 60.0
+
 NodeData = tuple[bytes | None, Stat]
-
-
-def open_to_everyone(path: str) -> Sequence[Acl]:
-    """The ACL of every znode while zookeeper.set.acl is false."""
-    return (ANYONE_ALL,)
 
 
 class ZkClient:
@@ -49,37 +52,67 @@ class ZkClient:
         connection_timeout_ms: int | None = None,
         max_in_flight: int = 10,
         max_request_bytes: int = DEFAULT_MAX_REQUEST_BYTES,
-        acl_for: AclFor = open_to_everyone,
+        identity: ZkIdentity = ANONYMOUS,
+        protects: bool = False,
         create_chroot: bool = True,
     ) -> None:
+        """`protects`: new znodes belong to `identity` (zookeeper.set.acl)."""
         self.connect = connect
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
-        self._acl_for = acl_for
+        self.identity = identity
+        self.is_secure = protects
+        """Whether new znodes are protected (zookeeper.set.acl)."""
+        self._acl_for = protected if protects else open_to_everyone
         self._creates_chroot = create_chroot
-        self._kazoo = kazoo_client(connect, session_timeout_ms)
+        self._kazoo = kazoo_client(connect, session_timeout_ms, identity=identity)
         self._life = SessionLife(self._kazoo, self._set_watches_again)
         self.max_request_bytes = max_request_bytes
         """The ensemble's request limit (jute.maxbuffer). A larger write raises TooLarge, and is not sent."""
         self._sender = RequestSender(
-            self._kazoo, self._life, max_in_flight=max_in_flight, max_request_bytes=max_request_bytes
+            self._kazoo,
+            self._life,
+            max_in_flight=max_in_flight,
+            max_request_bytes=max_request_bytes,
+            on_refused=self._complain,
         )
         self._watches = Watches()
+        self._complains_from_s = 0.0
 
     # -- life of the session
 
     def start(self) -> None:
         """Blocks. Connect; create the chroot if it is missing, unless the client was made not to.
 
-        Raises ConnectionTimeout after zookeeper.connection.timeout.ms.
+        Raises ConnectionTimeout after zookeeper.connection.timeout.ms; AuthFailed if ZooKeeper refuses the identity.
         """
         log.info("Initializing a new session to %s.", self.connect)
-        if not self._kazoo.start_async().wait(self._connection_timeout_ms / 1000):
-            self.close()
-            raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
+        self._wait_until_connected(self._kazoo.start_async())
         self._life.keep()
         if self._creates_chroot and self._kazoo.chroot and self.exists("/") is None:
             self._create_chroot()
+
+    def _wait_until_connected(self, connected: Any) -> None:
+        deadline_s = time.monotonic() + self._connection_timeout_ms / 1000
+        while not connected.wait(min(REFUSAL_LOOK_S, max(0.0, deadline_s - time.monotonic()))):
+            if self._kazoo.client_state == KeeperState.AUTH_FAILED:
+                self._refused()
+            if time.monotonic() >= deadline_s:
+                self.close()
+                raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
+
+        if self.identity.login is not None:
+            # kazoo is connected before it logs in: only an answer tells that the login was accepted.
+            try:
+                self.exists("/")
+            except AuthFailed:
+                self._refused()
+
+    def _refused(self) -> NoReturn:
+        self.close()
+        raise AuthFailed(
+            detail=f"Auth failed either before or while waiting for connection: ZooKeeper refused {self.identity}"
+        )
 
     def close(self) -> None:
         """Blocks. End the session: its ephemeral znodes go at once. Waiting calls raise ConnectionClosed."""
@@ -90,17 +123,14 @@ class ZkClient:
     def _create_chroot(self) -> None:
         # This session cannot see znodes above the chroot.
         hosts, _, chroot = self.connect.partition("/")
-        root = ZkClient(hosts, session_timeout_ms=self._session_timeout_ms, acl_for=self._acl_for)
+        root = ZkClient(
+            hosts, session_timeout_ms=self._session_timeout_ms, identity=self.identity, protects=self.is_secure
+        )
         root.start()
         try:
             root.ensure_path("/" + chroot.rstrip("/"))
         finally:
             root.close()
-
-    @property
-    def is_secure(self) -> bool:
-        """Whether new znodes are protected (zookeeper.set.acl)."""
-        return self._acl_for is not open_to_everyone
 
     @property
     def generation(self) -> int:
@@ -354,6 +384,19 @@ class ZkClient:
                 raise SessionExpired(detail="The session has expired and the broker is not registered in the new one")
             generation = self.generation
         return self._sender.run(requests, generation)
+
+    def _complain(self, path: str | None) -> None:
+        """Name the identity that is missing, at most once a minute: others see only ZooKeeper's error."""
+        now_s = time.monotonic()
+        if now_s < self._complains_from_s:
+            return
+        self._complains_from_s = now_s + COMPLAINT_INTERVAL_S
+        log.error(
+            "ZooKeeper does not let %s use %s: the znode belongs to another identity. All brokers and tools of a "
+            "cluster with zookeeper.set.acl need the same one.",
+            self.identity,
+            path,
+        )
 
 
 def _steps_to(path: str) -> Iterator[str]:

@@ -115,6 +115,8 @@ class SessionLife:
                     returned(before)
             if self._kazoo.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED):
                 # kazoo gives up when it is refused; Kafka tries again.
+                if self._kazoo.client_state == KeeperState.AUTH_FAILED:
+                    log.error("ZooKeeper refused this client's identity; reinitializing due to auth failure.")
                 gevent.sleep(RETRY_DELAY_S)
                 self._kazoo.start_async()
             elif self.connected.is_set():

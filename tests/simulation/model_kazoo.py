@@ -32,7 +32,7 @@ _KAZOO_ERRORS = {
 
 def zk_client(server: ModelZooKeeper, monkeypatch: Any, **options: Any) -> ZkClient:
     """A started client of the broker over `server`."""
-    monkeypatch.setattr(session, "kazoo_client", lambda connect, timeout_ms: ModelKazoo(server))
+    monkeypatch.setattr(session, "kazoo_client", lambda connect, timeout_ms, **_: ModelKazoo(server))
     client = ZkClient("model", **options)
     client.start()
     return client

@@ -31,6 +31,7 @@ class OurBroker:
         broker_id: int = 0,
         overrides: Mapping[str, str] | None = None,
         log_dir: Path | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
         self.log_dir = log_dir or folder / "data"
@@ -48,7 +49,9 @@ class OurBroker:
         self._port_file = folder / "port"
         command = [sys.executable, "-P", "-m", "kafka_zk.tools.server_start", str(folder / "server.properties")]
         self.process = ChildProcess(
-            [*command, "--port-file", str(self._port_file)], folder / "broker.log", {"LOG_DIR": str(folder / "logs")}
+            [*command, "--port-file", str(self._port_file)],
+            folder / "broker.log",
+            {"LOG_DIR": str(folder / "logs"), **(environ or {})},
         )
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -42,15 +42,21 @@ class ZooKeeperServer(Protocol):
 
 
 class EmbeddedZooKeeper:
-    """Apache ZooKeeper as a child process, its data and its log in `folder`."""
+    """Apache ZooKeeper as a child process, its data and its log in `folder`.
 
-    def __init__(self, folder: Path) -> None:
+    `jaas` is the text of a JAAS file with a section Server; `properties` are added to the server's own.
+    """
+
+    def __init__(self, folder: Path, *, jaas: str | None = None, properties: Mapping[str, str] | None = None) -> None:
         self._folder = folder
         self._port = free_port()
+        self._jaas = jaas
+        self._properties = properties or {}
+        options = () if jaas is None else (f"-Djava.security.auth.login.config={folder}/jaas.conf",)
         command = server_command(
             str(folder / "zookeeper.properties"),
-            environ={**os.environ, "KAFKA_HEAP_OPTS": "-Xmx128m"},
-            jvm_options=FAST_START,
+            environ={**os.environ, "KAFKA_HEAP_OPTS": "-Xmx128m", "KAFKA_OPTS": ""},
+            jvm_options=(*FAST_START, *options),
         )
         self._process = ChildProcess(command, folder / "zookeeper.log")
 
@@ -63,8 +69,10 @@ class EmbeddedZooKeeper:
         (self._folder / "zookeeper.properties").write_text(
             f"dataDir={self._folder}/data\nclientPort={self._port}\nclientPortAddress=127.0.0.1\ntickTime={TICK_MS}\n"
             f"maxSessionTimeout={MAX_SESSION_TIMEOUT_MS}\nmaxClientCnxns=0\nadmin.enableServer=false\n"
-            "4lw.commands.whitelist=*\n"
+            "4lw.commands.whitelist=*\n" + "".join(f"{key}={value}\n" for key, value in self._properties.items())
         )
+        if self._jaas is not None:
+            (self._folder / "jaas.conf").write_text(self._jaas)
         self._process.start()
         self._process.wait_ready(lambda: answers(self._port), "ZooKeeper answers")
 

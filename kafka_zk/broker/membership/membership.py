@@ -20,6 +20,8 @@ from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.zk.cluster import create_or_get_cluster_id, create_top_level_paths
+from kafka_zk.zk.identity import check_somebody
+from kafka_zk.zk.identity import identity as identity_of
 from kafka_zk.zk.limits import max_request_bytes
 from kafka_zk.zk.registration import check_endpoints_free, register_broker
 from kafka_zk.zk.session import ZkClient
@@ -33,8 +35,14 @@ class Membership:
     """`connect`, `use_log_dir`, `register`, in this order. The session is `zk`; the last two need it connected."""
 
     def __init__(self, config: BrokerConfig, *, clock: Clock, metrics: MetricsRegistry) -> None:
+        """Blocks for key stores and the JAAS file. Raises IdentityError, TlsError."""
+        identity = identity_of(config.originals, os.environ)
+        if config.zookeeper_set_acl:
+            check_somebody(identity, os.environ)
         self.zk = ZkClient(
             config.zookeeper_connect,
+            identity=identity,
+            protects=config.zookeeper_set_acl,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
             max_in_flight=config.zookeeper_max_in_flight_requests,
@@ -52,7 +60,9 @@ class Membership:
     def connect(self, stops: Stops) -> None:
         """Blocks. Open the session, create the standard paths, read or choose the cluster id."""
         log.info("[KafkaServer id=%d] Connecting to zookeeper on %s", self._broker_id, self.zk.connect)
-        self._watch = SessionWatch(self.zk.connect, session_timeout_ms=self._session_timeout_ms)
+        self._watch = SessionWatch(
+            self.zk.connect, session_timeout_ms=self._session_timeout_ms, is_plain=self.zk.identity.tls is None
+        )
         stops.add("watch over the ZooKeeper session", self._watch.release)
         stops.add("ZooKeeper session", self._end_session)
         self.zk.start()
@@ -63,7 +73,7 @@ class Membership:
     def use_log_dir(self, log_dir: Path) -> None:
         """Blocks. Save the session in the locked `log_dir`, and close the obsolete one of its last owner."""
         self._file = SessionFile(log_dir)
-        self._file.end_previous(self.zk.connect)
+        self._file.end_previous(self.zk.connect, self.zk.identity)
 
     def register(self, mine: BrokerRegistration, generation: int | None = None) -> None:
         """Blocks. Register in /brokers/ids with a new broker epoch; again for each new session's `generation`."""

@@ -15,6 +15,7 @@ import os
 from pathlib import Path
 
 from kafka_zk.zk.errors import ConnectionTimeout
+from kafka_zk.zk.identity import ZkIdentity
 from kafka_zk.zk.session import ZkClient, close_session
 
 NAME = ".kafka_zk_session"
@@ -51,7 +52,7 @@ class SessionFile:
         except OSError as error:
             log.warning("Cannot remove %s: %s", self._path, error)
 
-    def end_previous(self, connect: str) -> None:
+    def end_previous(self, connect: str, identity: ZkIdentity) -> None:
         """Blocks. Close the session of a killed predecessor, if there is one."""
         try:
             session = json.loads(self._path.read_text())
@@ -63,6 +64,6 @@ class SessionFile:
             return
         log.info("Closing ZooKeeper session 0x%x, left behind by an earlier run of this broker", session_id)
         try:
-            close_session(connect, session_id, password)
+            close_session(connect, session_id, password, identity=identity)
         except ConnectionTimeout as error:
             log.warning("Could not close the earlier session: %s", error)

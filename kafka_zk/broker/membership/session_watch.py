@@ -23,11 +23,17 @@ log = logging.getLogger("kafka.server.KafkaServer")
 class SessionWatch:
     """The helper process, started on construction."""
 
-    def __init__(self, connect: str, *, session_timeout_ms: int) -> None:
-        """Start the helper. If it cannot be started, log a warning."""
+    def __init__(self, connect: str, *, session_timeout_ms: int, is_plain: bool) -> None:
+        """Start the helper. If it cannot be started, log a warning.
+
+        It speaks plain text only, and gets no keys: without `is_plain` (TLS to ZooKeeper) there is none.
+        """
         hosts = connect.partition("/")[0]
         command = [sys.executable, "-I", "-S", str(HELPER), hosts, str(session_timeout_ms)]
         self._helper: subprocess.Popen[bytes] | None = None
+        if not is_plain:
+            log.info("No session helper over TLS: after a kill the ZooKeeper session lasts until it times out.")
+            return
         try:
             # Detached from the terminal and our output: it must not get a Ctrl-C, nor keep a reader's pipe open.
             self._helper = subprocess.Popen(

@@ -138,7 +138,11 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
             needed,
         )
         return 1
-    server = KafkaServer(config)
+    try:
+        server = KafkaServer(config)
+    except START_FAILURES as error:
+        _log_failed_start(error, config.broker_id, needs_traceback=False)
+        return 1
     received: list[int] = []
 
     def stop(number: int) -> None:
