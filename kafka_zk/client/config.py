@@ -1,8 +1,7 @@
 """A client's configuration: properties or Python values, validated against the declared keys.
 
 Role        Pure but for its warnings. One `ClientConfig` per client of any kind.
-Invariants  Nothing that protects data is ignored: a security protocol other than PLAINTEXT stops the client.
-            An undeclared key is named in a warning and has no effect.
+Invariants  An undeclared key is named in a warning and has no effect.
 Source      AbstractConfig, AdminClientConfig; config/tables holds the keys.
 """
 
@@ -11,12 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from kafka_zk.client.errors import UnsupportedSecurity
 from kafka_zk.config.declaration import ConfigTable
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.values import ConfigValue
-
-PLAINTEXT = "PLAINTEXT"
 
 log = logging.getLogger("org.apache.kafka.clients.ClientConfig")
 
@@ -38,15 +34,6 @@ class ClientConfig:
         unknown = sorted(name for name in properties if name not in keys and name not in own)
         if unknown:
             log.info("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
-
-    def refuse_security(self) -> None:
-        """Raise UnsupportedSecurity for security settings that are not supported yet."""
-        protocol = self.text("security.protocol").upper()
-        if protocol != PLAINTEXT:
-            raise UnsupportedSecurity(
-                f"security.protocol={protocol} cannot be used: this client speaks {PLAINTEXT} only, "
-                "SSL and SASL are not supported yet."
-            )
 
     def check_timeouts(self) -> None:
         """Raise ConfigException if the API timeout is shorter than the request timeout."""
@@ -75,6 +62,10 @@ class ClientConfig:
     def given(self, name: str) -> object:
         """The raw value given for a key, declared or not; None if none was given."""
         return self._given.get(name)
+
+    def raw(self, name: str) -> ConfigValue:
+        """The checked value of a key of any type; None if unset."""
+        return self._values[name]
 
     def text(self, name: str) -> str:
         """The value of a string key; empty if unset."""

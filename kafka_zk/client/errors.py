@@ -65,6 +65,10 @@ class DisconnectException(KafkaException):
     java_class = ERRORS_PACKAGE + "DisconnectException"
 
 
+class ProtocolMismatch(DisconnectException):
+    """The broker's listener likely speaks another security protocol. Retriable: it may be about to change."""
+
+
 class SerializationException(KafkaException):
     """A value could not be serialized or deserialized."""
 
@@ -81,6 +85,28 @@ class IllegalArgumentException(KafkaException):
     """An argument that can never be valid."""
 
     java_class = "java.lang.IllegalArgumentException"
+
+
+class AuthenticationException(KafkaException):
+    """This client and the broker do not trust each other. Fatal to the caller: trying again does not help.
+
+    `address` is the broker's, as Java prints it, where it is known.
+    """
+
+    address = ""
+    java_class = ERRORS_PACKAGE + "AuthenticationException"
+
+
+class SslAuthenticationException(AuthenticationException):
+    """The TLS handshake failed: a certificate, a host name, a version or a cipher."""
+
+    java_class = ERRORS_PACKAGE + "SslAuthenticationException"
+
+
+class SaslAuthenticationException(AuthenticationException):
+    """The broker refused the login."""
+
+    java_class = ERRORS_PACKAGE + "SaslAuthenticationException"
 
 
 class UnsupportedSecurity(KafkaException):

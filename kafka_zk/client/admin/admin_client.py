@@ -73,7 +73,6 @@ class AdminClient:
         """
         config = ClientConfig(ADMIN_KEYS, properties)
         client_id = config.text("client.id") or f"adminclient-{next(_client_numbers)}"
-        config.refuse_security()
         try:
             config.check_timeouts()
             self._cluster = Cluster(config, client_id=client_id, log_prefix=f"AdminClient clientId={client_id}")

@@ -4,6 +4,7 @@ Role        Acts. Synchronous and used from one thread. Finds the controller, an
 Invariants  A node is named by the id in the metadata; bootstrap servers have the ids -1, -2 ...
             After a failed attempt a node is left alone for reconnect.backoff.ms, doubled up to
             reconnect.backoff.max.ms.
+            A broker that refuses this client, or is refused by it, ends the call: AuthenticationException.
 Source      AdminMetadataManager, NetworkClient.leastLoadedNode, ClusterConnectionStates.
 """
 
@@ -16,10 +17,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, Address, bootstrap_addresses
-from kafka_zk.client.admin.connection import ConnectFailed, Connection
+from kafka_zk.client.admin.connection import ConnectFailed, Connection, CutShort
 from kafka_zk.client.config import ClientConfig
-from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.client.errors import AuthenticationException, DisconnectException, TimeoutException
 from kafka_zk.client.network.backoff import backoff_of
+from kafka_zk.client.network.node_connection import State, log_lost
+from kafka_zk.client.network.settings import connection_security
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, METADATA_RESPONSE, MetadataRequest, MetadataResponse
 
@@ -41,8 +44,9 @@ class Cluster:
     """Connections to the brokers of one cluster."""
 
     def __init__(self, config: ClientConfig, *, client_id: str, log_prefix: str) -> None:
-        """Blocks (resolves names). Raises ConfigException."""
+        """Blocks (resolves names, reads stores). Raises ConfigException."""
         self._config = config
+        self._security = connection_security(config)
         self._backoff = backoff_of(config, "reconnect.backoff")
         self._client_id = client_id
         self.log_prefix = log_prefix
@@ -151,7 +155,7 @@ class Cluster:
             raise
 
     def _open(self, node_id: int, deadline_s: float) -> bool:
-        """Connect to the node; returns whether there is a connection now."""
+        """Connect to the node; returns whether there is a connection now. Raises AuthenticationException."""
         if node_id in self._connections:
             return True
         config = self._config
@@ -163,7 +167,11 @@ class Cluster:
                 deadline_s=min(deadline_s, time.monotonic() + config.integer("request.timeout.ms") / 1000),
                 send_buffer_bytes=config.integer("send.buffer.bytes"),
                 receive_buffer_bytes=config.integer("receive.buffer.bytes"),
+                security=self._security,
             )
+        except AuthenticationException as error:
+            log_lost(self.log_prefix, node_id, error.address, State.LOGGING_IN, error)
+            raise
         except (DisconnectException, TimeoutException) as error:
             self._note_failure(node_id, error)
             return False
@@ -172,13 +180,10 @@ class Cluster:
 
     def _note_failure(self, node_id: int, error: Exception) -> None:
         if isinstance(error, ConnectFailed):
-            log.warning(
-                "[%s] Connection to node %s (%s) could not be established. Node may not be available.",
-                self.log_prefix,
-                node_id,
-                error.address,
-                extra={"unreachable": str(error.address)},
-            )
+            log_lost(self.log_prefix, node_id, error.address, State.CONNECTING, error)
+        elif isinstance(error, CutShort):
+            state = State.CHECKING_API_VERSIONS if error.was_authenticated else State.LOGGING_IN
+            log_lost(self.log_prefix, node_id, error.address, state, error.reason)
         elif isinstance(error, TimeoutException):
             log.info("[%s] Connection to node %s timed out", self.log_prefix, node_id)
         else:

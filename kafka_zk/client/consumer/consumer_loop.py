@@ -63,6 +63,14 @@ class ConsumerLoop:
             self._woken = False
             raise WakeupException()
 
+    def check_refused(self) -> None:
+        """Raise the AuthenticationException of a broker that refused this client, once; not while closing."""
+        if self._is_uninterruptible:
+            return
+        self._network.metadata.raise_if_refused()
+        if self._member is not None:
+            self._member.network.metadata.raise_if_refused()
+
     def check_open(self) -> None:
         """Raise IllegalStateException once the consumer is closed: a listener or a commit's callback may do that."""
         if self._network.is_closed:
@@ -76,6 +84,7 @@ class ConsumerLoop:
                 # In each iteration: a program that blocks here longer than max.poll.interval.ms is still alive.
                 self._member.note_poll()
             self.check_wakeup()
+            self.check_refused()
             self.advance()
             records = self._fetcher.collect()
             self._fetcher.send_fetches()
@@ -106,6 +115,7 @@ class ConsumerLoop:
                 return True
             self.check_open()
             self.check_wakeup()
+            self.check_refused()
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return False

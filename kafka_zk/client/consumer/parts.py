@@ -146,7 +146,6 @@ class ConsumerParts:
 def build_parts(properties: Mapping[str, object]) -> ConsumerParts:
     """Raises ConfigException for an invalid value, KafkaException with the cause for the rest."""
     config = ClientConfig(CONSUMER_KEYS, properties)
-    config.refuse_security()
     try:
         return _put_together(config)
     except (ConfigException, KafkaException) as error:
@@ -161,7 +160,8 @@ def _put_together(config: ClientConfig) -> ConsumerParts:
     addresses = bootstrap_addresses(config.texts(BOOTSTRAP_SERVERS))
     allow_creation = config.boolean("allow.auto.create.topics")
     metadata = ClusterMetadata(addresses, metadata_settings(config, allow_auto_topic_creation=allow_creation))
-    network = NetworkClient(network_settings(config, client_id, prefix), metadata, clock=clock)
+    of_network = network_settings(config, client_id, prefix)
+    network = NetworkClient(of_network, metadata, clock=clock)
     subscriptions = SubscriptionState(reset_strategy(config))
     of_fetch = fetch_settings(config)
     questions = LeaderQuestions(network, of_fetch.isolation_level)
@@ -175,7 +175,7 @@ def _put_together(config: ClientConfig) -> ConsumerParts:
     member = None
     if of_group is not None:
         own_metadata = ClusterMetadata(addresses, metadata_settings(config))
-        own_network = NetworkClient(network_settings(config, client_id, prefix), own_metadata, clock=clock)
+        own_network = NetworkClient(of_network, own_metadata, clock=clock)
         member = GroupMember(
             own_network,
             metadata,

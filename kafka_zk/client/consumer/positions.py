@@ -21,6 +21,7 @@ from kafka_zk.client.consumer.subscription_state import (
     SubscriptionState,
 )
 from kafka_zk.client.consumer.validation import EpochEnd, Verdict, judge
+from kafka_zk.client.errors import AuthenticationException
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.clock import Clock
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnsupportedVersion, is_retriable
@@ -196,6 +197,8 @@ class Positions:
 
 def may_pass(error: Exception) -> bool:
     """Whether trying again may help."""
+    if isinstance(error, AuthenticationException):
+        return False
     return (
         not isinstance(error, BrokerError) or is_retriable(error.code) or error.code == ErrorCode.UNKNOWN_SERVER_ERROR
     )

@@ -10,7 +10,7 @@ import struct
 from typing import Any, Final, TypeVar
 
 from kafka_zk import __version__
-from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.errors import KafkaException, ProtocolMismatch
 from kafka_zk.client.network.node_versions import key_of
 from kafka_zk.protocol.errors import DecodeError, ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
@@ -22,6 +22,8 @@ Response = TypeVar("Response")
 
 SOFTWARE_NAME: Final = "kafka-zk"
 SIZE: Final = struct.Struct(">i")
+TLS_ALERT: Final = b"\x15\x03"
+"""How a TLS server answers plain text: an alert, in any version."""
 
 
 def encode_request(
@@ -49,9 +51,14 @@ def decode_answer(
         raise KafkaException(f"Error reading response: {error}") from error
 
 
-def size_of_frame(head: Buffer) -> int:
-    """The length in the first four bytes. Raises ConnectionResetError for an impossible one."""
+def size_of_frame(head: Buffer, *, is_first: bool = False) -> int:
+    """The length in the first four bytes. Raises ConnectionResetError for an impossible one, ProtocolMismatch.
+
+    The first frame of a connection is short: what looks like a TLS record is one.
+    """
     size: int = SIZE.unpack_from(head)[0]
+    if is_first and bytes(head[:2]) == TLS_ALERT:
+        raise ProtocolMismatch("it answers with TLS: is security.protocol=SSL or SASL_SSL missing?")
     if size < 0:
         raise ConnectionResetError(f"Invalid receive (size = {size})")
     return size

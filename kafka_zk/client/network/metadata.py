@@ -19,6 +19,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kafka_zk.client.addresses import Address
+from kafka_zk.client.errors import AuthenticationException
 from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot, Node, PartitionMetadata, TopicMetadata
 from kafka_zk.protocol.errors import ErrorCode, code_of, is_retriable
@@ -56,7 +57,7 @@ class MetadataSettings:
 class ClusterMetadata:
     """Requested topics, leaders with their epochs, and the age of both.
 
-    `listeners` are called with each new snapshot, in the thread that polls.
+    `listeners` are called with each new snapshot, and when a broker refused this client, in the thread that polls.
     """
 
     def __init__(self, bootstrap: Sequence[Address], settings: MetadataSettings) -> None:
@@ -75,6 +76,7 @@ class ClusterMetadata:
         self._last_success_ms: int | None = None
         self._failure_count = 0
         self._unchanged_count = 0
+        self._refusal: AuthenticationException | None = None
         self.listeners: list[Callable[[ClusterSnapshot], None]] = []
         self.update_count = 0
         self.snapshot = self._bootstrap_snapshot()
@@ -219,6 +221,18 @@ class ClusterMetadata:
             self._failure_count += 1
             self._allowed_ms = now_ms + self._settings.backoff.wait_ms(self._failure_count)
             self._wanted = True
+
+    def refused(self, reason: AuthenticationException) -> None:
+        """A broker does not trust this client, or the other way round: the next caller is told."""
+        self._refusal = reason
+        for listener in list(self.listeners):
+            listener(self.snapshot)
+
+    def raise_if_refused(self) -> None:
+        """Raise the AuthenticationException of a broker's refusal, once. Source: Metadata.maybeThrowFatalException."""
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            raise refusal
 
     def rebootstrap(self) -> None:
         """Forget the brokers and start again with the bootstrap servers."""

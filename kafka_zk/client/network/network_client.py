@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka_zk.client.errors import DisconnectException
+from kafka_zk.client.errors import AuthenticationException, DisconnectException
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.metadata import ClusterMetadata, MetadataQuestion
 from kafka_zk.client.network.node_connection import NEVER_MS, NodeConnection, PendingRequest, State
@@ -259,7 +259,9 @@ class NetworkClient:
             self._connections[node_id] = connection
         return connection
 
-    def _on_lost(self) -> None:
+    def _on_lost(self, reason: Exception) -> None:
+        if isinstance(reason, AuthenticationException):
+            self.metadata.refused(reason)
         self.metadata.request_update()
 
     def _take_wakeup(self) -> None:

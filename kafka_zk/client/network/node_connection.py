@@ -2,8 +2,10 @@
 
 Role        Acts. Called by `NetworkClient` only, from the thread that polls. Results are queued as callbacks, which
             the client runs when its state is consistent.
-Invariants  Requests are sent in the order they were given, and answered in that order.
+Invariants  A connection becomes ready in this order: connected, TLS handshake, login, ApiVersions.
+            Requests are sent in the order they were given, and answered in that order.
             Nothing but ApiVersions is sent before its response.
+            A refused handshake or login is an AuthenticationException, for every request and the client's metadata.
             Every request has exactly one outcome. When a connection is lost, all its requests fail.
 Source      Kafka 3.9 NetworkClient, ClusterConnectionStates, InFlightRequests.
 """
@@ -14,26 +16,39 @@ import itertools
 import logging
 import selectors
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any, Final
 
 from kafka_zk.client.addresses import SocketAddress, java_text, resolve
-from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
+from kafka_zk.client.errors import (
+    AuthenticationException,
+    DisconnectException,
+    KafkaException,
+    ProtocolMismatch,
+    TimeoutException,
+)
 from kafka_zk.client.network.channel import Channel
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.frames import api_versions_request, decode_answer, encode_request
 from kafka_zk.client.network.node_versions import NodeVersions, key_of, stepped_back
+from kafka_zk.client.network.security import Login
 from kafka_zk.client.network.settings import NetworkSettings
 from kafka_zk.client.network.throttling import pause_ms
+from kafka_zk.client.network.transports import closed_before_an_answer
 from kafka_zk.protocol.errors import ErrorCode, code_of
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, ApiVersionsResponse
 from kafka_zk.protocol.types import Buffer
 
 NEVER_MS: Final = 2**63 - 1
+_MAY_BE: Final = (
+    "This may happen due to any of the following reasons: (1) Authentication failed due to invalid credentials with "
+    "brokers older than 1.0.0, (2) Firewall blocking Kafka TLS traffic (eg it may only allow HTTPS traffic), "
+    "(3) Transient network issue."
+)
 
 log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 
@@ -43,6 +58,8 @@ class State(Enum):
 
     DISCONNECTED = "disconnected"
     CONNECTING = "connecting"
+    SHAKING_HANDS = "shaking hands"
+    LOGGING_IN = "logging in"
     CHECKING_API_VERSIONS = "checking API versions"
     READY = "ready"
 
@@ -72,7 +89,7 @@ class NodeConnection:
         settings: NetworkSettings,
         selector: selectors.BaseSelector,
         finish: Callable[[Callable[[], None]], None],
-        on_lost: Callable[[], None],
+        on_lost: Callable[[Exception], None],
     ) -> None:
         self.node = node
         self.state = State.DISCONNECTED
@@ -85,6 +102,7 @@ class NodeConnection:
         self._finish = finish
         self._on_lost = on_lost
         self._channel: Channel | None = None
+        self._login: Login | None = None
         self._events = 0
         self._waiting: deque[PendingRequest] = deque()
         self._in_flight: deque[PendingRequest] = deque()
@@ -165,6 +183,8 @@ class NodeConnection:
                 target,
                 send_buffer_bytes=self._settings.send_buffer_bytes,
                 receive_buffer_bytes=self._settings.receive_buffer_bytes,
+                security=self._settings.security,
+                host=self.node.address.host,
             )
         except OSError as error:
             self.lose(DisconnectException(str(error)), now_ms)
@@ -200,34 +220,33 @@ class NodeConnection:
         try:
             if self.state is State.CONNECTING:
                 channel.finish_connect()
-                self.state = State.CHECKING_API_VERSIONS
+                self.state = State.SHAKING_HANDS
                 # Wait as long as for any request: a busy broker accepts connections at once, and answers later.
                 self._setup_deadline_ms = now_ms + self._settings.request_timeout_ms
-                self._ask_for_versions(API_VERSIONS_REQUEST.max_version, now_ms)
+            if self.state is State.SHAKING_HANDS:
+                wanted = channel.handshake()
+                if wanted:
+                    self._watch(wanted)
+                    return
+                self._begin_login(now_ms)
             if events & selectors.EVENT_WRITE and channel.has_unsent:
                 channel.write()
-            if events & selectors.EVENT_READ:
+            # A handshake leaves nothing to read that the selector would not tell again, but TLS may hold a part.
+            if events & selectors.EVENT_READ or channel.wants_write:
                 for frame in channel.read():
-                    self._take_answer(frame, now_ms)
+                    self._take_frame(frame, now_ms)
+        except (AuthenticationException, DisconnectException) as error:
+            self.lose(error, now_ms)
+            return
         except (OSError, KafkaException) as error:
-            self.lose(DisconnectException(str(error)), now_ms)
+            self.lose(self._reason_of(error, channel), now_ms)
             return
         self._watch_as_needed()
         self.advance(now_ms)
 
     def lose(self, reason: Exception, now_ms: int) -> None:
         """The connection is lost: all its requests fail with `reason`."""
-        never_ready = self.state is not State.READY
-        if never_ready:
-            log.warning(
-                "[%s] Connection to node %s (%s) could not be established. Node may not be available.",
-                self._settings.log_prefix,
-                self.node.id,
-                self._tried,
-                extra={"unreachable": str(self._tried)},
-            )
-        else:
-            log.info("[%s] Node %s disconnected.", self._settings.log_prefix, self.node.id)
+        log_lost(self._settings.log_prefix, self.node.id, self._tried, self.state, reason)
         self._failure_count += 1
         self.retry_at_ms = now_ms + self._settings.reconnect_backoff.wait_ms(self._failure_count)
         self._give_up(reason)
@@ -241,6 +260,12 @@ class NodeConnection:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _reason_of(self, error: Exception, channel: Channel) -> DisconnectException:
+        is_first = self.state is State.CHECKING_API_VERSIONS and not channel.bytes_received
+        if is_first and self._settings.security.tls is None and isinstance(error, ConnectionError):
+            return closed_before_an_answer()
+        return DisconnectException(str(error))
+
     def _give_up(self, reason: Exception) -> None:
         """Drop this connection: its requests fail."""
         self._disconnect()
@@ -249,7 +274,7 @@ class NodeConnection:
         self._waiting.clear()
         for pending in failed:
             self._finish(partial(pending.on_error, reason))
-        self._on_lost()
+        self._on_lost(reason)
 
     def _has_room(self, now_ms: int) -> bool:
         channel = self._channel
@@ -275,12 +300,42 @@ class NodeConnection:
         try:
             pending.version = self.versions.version_for(pending.request, pending.max_version)
             self._write(pending, pending.build(pending.version), now_ms)
+        except AuthenticationException as error:
+            self._waiting.appendleft(pending)
+            self.lose(error, now_ms)
         except OSError as error:
             self._waiting.appendleft(pending)
             self.lose(DisconnectException(str(error)), now_ms)
         except Exception as error:
             # No common version, or values that cannot be encoded: nothing was sent, so the others continue.
             self._finish(partial(pending.on_error, error))
+
+    def _begin_login(self, now_ms: int) -> None:
+        begin = self._settings.security.login
+        if begin is None:
+            self._begin_versions(now_ms)
+            return
+        self.state = State.LOGGING_IN
+        self._login = begin(self.node.address.host)
+        self._write_pieces(self._login.begin(), now_ms)
+
+    def _go_on_with_login(self, login: Login, frame: Buffer, now_ms: int) -> None:
+        pieces = login.take(frame)
+        if pieces:
+            self._write_pieces(pieces, now_ms)
+        if login.is_complete:
+            self._begin_versions(now_ms)
+
+    def _begin_versions(self, now_ms: int) -> None:
+        self.state = State.CHECKING_API_VERSIONS
+        self._ask_for_versions(API_VERSIONS_REQUEST.max_version, now_ms)
+
+    def _write_pieces(self, pieces: Sequence[bytes], now_ms: int) -> None:
+        channel = self._channel
+        assert channel is not None, "there is no connection to write to"
+        self.last_used_ms = now_ms
+        channel.queue(pieces)
+        channel.write()
 
     def _ask_for_versions(self, version: int, now_ms: int) -> None:
         pending = PendingRequest(
@@ -295,10 +350,8 @@ class NodeConnection:
         self._write(pending, api_versions_request(), now_ms)
 
     def _write(self, pending: PendingRequest, value: Any, now_ms: int) -> None:
-        channel = self._channel
-        assert channel is not None, "there is no connection to write to"
         pending.correlation_id = next(self._correlation_ids)
-        pending.sent_ms = self.last_used_ms = now_ms
+        pending.sent_ms = now_ms
         pieces = encode_request(
             pending.request,
             value,
@@ -306,13 +359,18 @@ class NodeConnection:
             correlation_id=pending.correlation_id,
             client_id=self._settings.client_id,
         )
-        channel.queue(pieces)
-        channel.write()
+        self._write_pieces(pieces, now_ms)
         if pending.response is None:
             self._finish(partial(pending.on_answer, None))
         else:
             self._in_flight.append(pending)
         self._watch_as_needed()
+
+    def _take_frame(self, frame: Buffer, now_ms: int) -> None:
+        if self.state is State.LOGGING_IN and self._login is not None:
+            self._go_on_with_login(self._login, frame, now_ms)
+        else:
+            self._take_answer(frame, now_ms)
 
     def _take_answer(self, frame: Buffer, now_ms: int) -> None:
         if not self._in_flight:
@@ -349,8 +407,8 @@ class NodeConnection:
 
     def _watch_as_needed(self) -> None:
         if self._channel is not None:
-            unsent = self._channel.has_unsent
-            self._watch(selectors.EVENT_READ | (selectors.EVENT_WRITE if unsent else 0))
+            writes = self._channel.wants_write
+            self._watch(selectors.EVENT_READ | (selectors.EVENT_WRITE if writes else 0))
 
     def _watch(self, events: int) -> None:
         assert self._channel is not None
@@ -369,5 +427,22 @@ class NodeConnection:
                 self._selector.unregister(channel)
             channel.close()
         self._events = 0
+        self._login = None
         self.state = State.DISCONNECTED
         self._setup_deadline_ms = NEVER_MS
+
+
+def log_lost(log_prefix: str, node_id: int, tried: str, state: State, reason: Exception) -> None:
+    """The line that says how a connection in `state` ended. `tried`: the address, as Java prints it."""
+    hint = {"hint": f"The broker at {tried.lstrip('/')}: {reason}"} if isinstance(reason, ProtocolMismatch) else {}
+    name = f"Connection to node {node_id} ({tried})"
+    if isinstance(reason, AuthenticationException):
+        log.error("[%s] %s failed authentication due to: %s", log_prefix, name, reason)
+    elif state in (State.SHAKING_HANDS, State.LOGGING_IN):
+        log.warning("[%s] %s terminated during authentication. %s", log_prefix, name, _MAY_BE, extra=hint)
+    elif state is not State.READY:
+        unreachable = hint or {"unreachable": tried}
+        text = "[%s] %s could not be established. Node may not be available."
+        log.warning(text, log_prefix, name, extra=unreachable)
+    else:
+        log.info("[%s] Node %s disconnected.", log_prefix, node_id)

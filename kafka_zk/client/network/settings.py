@@ -1,19 +1,35 @@
 """Connection and metadata settings of a client, as plain values.
 
-Role        Pure but for the random source.
+Role        Pure but for the random source, and the stores that `connection_security` reads.
 Source      CommonClientConfigs, ClientUtils.createNetworkClient.
 """
 
 from __future__ import annotations
 
 import random
+import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.errors import UnsupportedSecurity
 from kafka_zk.client.network.backoff import ExponentialBackoff, backoff_of
 from kafka_zk.client.network.metadata import MetadataSettings
+from kafka_zk.client.network.security import NO_SECURITY, PLAINTEXT, ConnectionSecurity, Login
+from kafka_zk.config.tables.client_security import SECURITY_KEYS
+from kafka_zk.config.values import ConfigValue
 
 SETUP_TIMEOUT = "socket.connection.setup.timeout"
+CLIENT_SECURITY: Final = tuple(key.name for key in SECURITY_KEYS if key.name.startswith(("ssl.", "sasl.")))
+_OF_JAVA: Final[dict[str, tuple[ConfigValue, ...]]] = {
+    "ssl.engine.factory.class": (None, ""),
+    "security.providers": (None, ""),
+    "ssl.provider": (None, ""),
+    "ssl.keymanager.algorithm": ("SunX509", "PKIX", "NewSunX509"),
+    "ssl.trustmanager.algorithm": ("PKIX", "SunX509"),
+}
+"""Keys that choose classes of a JVM: what they protect must not be lost silently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,7 @@ class NetworkSettings:
     receive_buffer_bytes: int = -1
     max_in_flight: int = 100
     rebootstrap: bool = False
+    security: ConnectionSecurity = NO_SECURITY
 
 
 def network_settings(
@@ -52,7 +69,39 @@ def network_settings(
         config.integer("receive.buffer.bytes"),
         max_in_flight,
         config.text("metadata.recovery.strategy").lower() == "rebootstrap",
+        connection_security(config),
     )
+
+
+def connection_security(config: ClientConfig) -> ConnectionSecurity:
+    """What `security.protocol`, `ssl.*` and `sasl.*` say. Blocks: reads stores.
+
+    Raises ConfigException with Kafka's texts, UnsupportedSecurity for what only Java has.
+    """
+    protocol = config.text("security.protocol").upper()
+    if protocol == PLAINTEXT:
+        return NO_SECURITY
+    return ConnectionSecurity(
+        protocol,
+        _tls_context(config) if protocol in ("SSL", "SASL_SSL") else None,
+        _login(config) if protocol.startswith("SASL_") else None,
+    )
+
+
+def _tls_context(config: ClientConfig) -> ssl.SSLContext:
+    for name, own in _OF_JAVA.items():
+        if config.raw(name) not in own:
+            raise UnsupportedSecurity(f"{name}={config.raw(name)} cannot be used: only Java has it.")
+    # Imported here: a tool without TLS does not pay for it.
+    from kafka_zk.tls.contexts import client_context
+    from kafka_zk.tls.settings import TlsSettings
+
+    return client_context(TlsSettings.of({name: config.raw(name) for name in CLIENT_SECURITY if "ssl." in name}))
+
+
+def _login(config: ClientConfig) -> Callable[[str], Login]:
+    protocol = config.text("security.protocol").upper()
+    raise UnsupportedSecurity(f"security.protocol={protocol} cannot be used: SASL is not supported yet.")
 
 
 def metadata_settings(

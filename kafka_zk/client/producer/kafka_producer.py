@@ -18,7 +18,13 @@ from typing import Any, Final
 from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, bootstrap_addresses
 from kafka_zk.client.client_metrics import ClientMetrics, MetricName
 from kafka_zk.client.config import ClientConfig
-from kafka_zk.client.errors import IllegalStateException, KafkaException, SerializationException, TimeoutException
+from kafka_zk.client.errors import (
+    AuthenticationException,
+    IllegalStateException,
+    KafkaException,
+    SerializationException,
+    TimeoutException,
+)
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot, PartitionMetadata
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
@@ -83,7 +89,6 @@ class KafkaProducer:
         Raises ConfigException, UnsupportedSecurity, KafkaException (transactional.id; nothing to connect to).
         """
         checked = ClientConfig(PRODUCER_KEYS, config)
-        checked.refuse_security()
         client_id = checked.text("client.id") or f"producer-{next(_client_numbers)}"
         self._log_prefix = f"Producer clientId={client_id}"
         settings = producer_settings(checked)
@@ -96,13 +101,13 @@ class KafkaProducer:
         self._clock = clock or SystemClock()
         try:
             addresses = bootstrap_addresses(checked.texts(BOOTSTRAP_SERVERS))
-        except ConfigException as error:
+            network = network_settings(checked, client_id, self._log_prefix, max_in_flight=settings.max_in_flight)
+        except (ConfigException, KafkaException) as error:
             raise caused_by(KafkaException("Failed to construct kafka producer"), error) from error
         idle_ms = checked.integer("metadata.max.idle.ms")
         self._metadata = ClusterMetadata(addresses, metadata_settings(checked, idle_ms=idle_ms))
         self._metadata_changed = threading.Condition()
         self._metadata.listeners.append(self._on_metadata)
-        network = network_settings(checked, client_id, self._log_prefix, max_in_flight=settings.max_in_flight)
         self._client = NetworkClient(network, self._metadata, clock=self._clock)
         self._accumulator = RecordAccumulator(settings, self._client.wakeup)
         metrics = ClientMetrics(
@@ -211,7 +216,7 @@ class KafkaProducer:
             return self._accumulator.append(
                 queues, chosen, timestamp, key_bytes, value_bytes, headers, callback, size, deadline_s
             )
-        except (TimeoutException, BrokerError) as error:
+        except (TimeoutException, BrokerError, AuthenticationException) as error:
             return self._refuse(topic, partition, error, callback)
         except (TypeError, BufferError) as error:
             # Views with gaps fail with the second.
@@ -347,6 +352,7 @@ class KafkaProducer:
         is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())
         with self._metadata_changed:
             while True:
+                self._metadata.raise_if_refused()
                 is_news = self._metadata.update_count != known_update
                 snapshot = self._metadata.snapshot
                 count = snapshot.partition_count(topic)

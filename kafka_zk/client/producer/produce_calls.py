@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException, wrapped
+from kafka_zk.client.errors import (
+    AuthenticationException,
+    DisconnectException,
+    KafkaException,
+    TimeoutException,
+    wrapped,
+)
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.producer.producer_batch import ProducerBatch
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, RecordsError, code_of, error_class_for
@@ -108,7 +114,7 @@ def _no_answer(error: Exception, node_id: int) -> ProduceOutcome:
     if isinstance(error, TimeoutException):
         message = f"Disconnected from node {node_id} due to timeout"
         return ProduceOutcome(ErrorCode.REQUEST_TIMED_OUT, message=message)
-    if isinstance(error, DisconnectException):
+    if isinstance(error, DisconnectException | AuthenticationException):
         return ProduceOutcome(ErrorCode.NETWORK_EXCEPTION, message=f"Disconnected from node {node_id}")
     # The request could not be built (out of memory, say): nothing was sent, and a retry does not help.
     return ProduceOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, exception=wrapped(error))

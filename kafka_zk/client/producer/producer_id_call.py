@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 
+from kafka_zk.client.errors import AuthenticationException
 from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.producer.idempotence import Idempotence
@@ -56,7 +57,7 @@ class ProducerIdCall:
 
         def fail(error: Exception) -> None:
             self._is_asking = False
-            if isinstance(error, BrokerError):
+            if isinstance(error, BrokerError | AuthenticationException):
                 idempotence.fatal_error = error
             else:
                 log.debug("InitProducerId failed: %s", error)

@@ -73,7 +73,6 @@ class RangeReader:
     def __init__(self, properties: Mapping[str, str], *, clock: Clock | None = None) -> None:
         """A consumer's properties. Blocks (resolves names). Raises ConfigException, UnsupportedSecurity."""
         config = ClientConfig(CONSUMER_KEYS, {**properties, "key.deserializer": BYTES, "value.deserializer": BYTES})
-        config.refuse_security()
         client_id = config.text("client.id") or "range-reader"
         self._settings = fetch_settings(config)
         self._clock = clock or SystemClock()
@@ -194,6 +193,7 @@ class _Reading:
         if waited_ms >= self._settings.patience_ms:
             raise NoProgress(self._partition, position, self._end_offset, waited_ms, self._trouble)
         self._client.poll(RETRY_S)
+        self._metadata.raise_if_refused()
 
     def _sent(self, position: int) -> _Flight[FetchResponse] | None:
         """Send a fetch; None while there is no leader."""

@@ -62,7 +62,6 @@ class SequencedWriter:
         given = {name: value for name, value in properties.items() if name in PRODUCER_KEYS}
         forced = {"acks": "all", "enable.idempotence": "true", "key.serializer": BYTES, "value.serializer": BYTES}
         config = ClientConfig(PRODUCER_KEYS, {**given, **forced})
-        config.refuse_security()
         client_id = config.text("client.id") or "sequenced-writer"
         self._properties = dict(properties)
         self._settings = producer_settings(config)
@@ -288,6 +287,7 @@ class SequencedWriter:
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise TimeoutException(f"{what}: no success within {self._settings.delivery_timeout_ms} ms: {trouble}")
             self._client.poll(RETRY_S)
+            self._metadata.raise_if_refused()
             if node_id is not None and (found := look()) is not None:
                 return found
 

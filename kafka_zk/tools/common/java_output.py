@@ -103,6 +103,11 @@ class _Warnings(logging.Handler):
         self._told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
+        hint = getattr(record, "hint", None)
+        if hint is not None:
+            self._hint_once(hint)
+            if sys.stderr.isatty():
+                return
         address = getattr(record, "unreachable", None)
         if address is not None and sys.stderr.isatty():
             self._tell_once(address.lstrip("/"))
@@ -110,6 +115,12 @@ class _Warnings(logging.Handler):
         print_log_line("WARN" if record.levelno < logging.ERROR else "ERROR", record.getMessage(), record.name)
         if record.exc_info is not None and record.exc_info[1] is not None:
             print(stack_trace(record.exc_info[1]), end="", file=sys.stderr)
+
+    def _hint_once(self, hint: str) -> None:
+        """What is likely wrong, in one line."""
+        if hint not in self._told:
+            self._told.add(hint)
+            print(hint, file=sys.stderr)
 
     def _tell_once(self, address: str) -> None:
         if address in self._told:

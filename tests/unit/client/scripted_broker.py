@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -23,8 +24,20 @@ Handler = Callable[[Any, int], Any]
 class ScriptedBroker:
     """Listens on a free port of the loopback; `seen` are the (key, version) of all requests."""
 
-    def __init__(self, handlers: dict[int, Handler], *, versions: dict[int, tuple[int, int]], host: str = "127.0.0.1"):
+    def __init__(
+        self,
+        handlers: dict[int, Handler],
+        *,
+        versions: dict[int, tuple[int, int]],
+        host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+    ):
         self.handlers = handlers
+        self.refused: list[str] = []
+        """Why TLS handshakes failed."""
+        self.said_goodbye = threading.Event()
+        """A client ended its TLS connection as it should: with close_notify."""
+        self._tls = tls
         self.seen: list[tuple[int, int]] = []
         self._versions = versions
         self._listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
@@ -55,12 +68,26 @@ class ScriptedBroker:
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
+            if self._tls is not None:
+                connection = self._shake_hands(connection, self._tls)
             for frame in _frames(connection):
                 answer = self._answer(frame)
                 if answer is None:
                     connection.close()
                     return
                 connection.sendall(struct.pack(">i", len(answer)) + answer)
+            # An end without close_notify raises.
+            self.said_goodbye.set()
+
+    def _shake_hands(self, connection: socket.socket, context: ssl.SSLContext) -> socket.socket:
+        try:
+            protected = context.wrap_socket(connection, server_side=True, suppress_ragged_eofs=False)
+        except ssl.SSLError as error:
+            self.refused.append(error.reason or str(error))
+            connection.close()
+            raise
+        self._connections.append(protected)
+        return protected
 
     def _answer(self, frame: bytes) -> bytes | None:
         header = decode_request_header(frame)

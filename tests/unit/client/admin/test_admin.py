@@ -193,8 +193,11 @@ def test_bootstrap_servers_that_name_nobody_are_refused(servers: str, message: s
 
 
 def test_protection_that_cannot_be_given_is_refused_in_a_sentence() -> None:
-    with pytest.raises(UnsupportedSecurity, match=r"^security\.protocol=SASL_SSL cannot be used: "):
-        AdminClient({"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_SSL"})
+    given = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SSL", "ssl.engine.factory.class": "com.Own"}
+    with pytest.raises(KafkaException, match=r"^Failed to create new KafkaAdminClient$") as caught:
+        AdminClient(given)
+    assert isinstance(caught.value.__cause__, UnsupportedSecurity)
+    assert str(caught.value.__cause__) == "ssl.engine.factory.class=com.Own cannot be used: only Java has it."
 
 
 def test_a_wrong_value_is_refused_and_an_unknown_name_told_of(caplog: pytest.LogCaptureFixture) -> None:

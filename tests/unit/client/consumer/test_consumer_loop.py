@@ -33,6 +33,10 @@ class Parts:
     def __init__(self) -> None:
         self.told: list[str] = []
         self.turns = 0
+        self.network = self
+        self.metadata = self
+
+    def raise_if_refused(self) -> None: ...
 
     def note_poll(self) -> None:
         self.told.append("alive")

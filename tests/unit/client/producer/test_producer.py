@@ -17,7 +17,6 @@ from kafka_zk.client.errors import (
     KafkaException,
     SerializationException,
     TimeoutException,
-    UnsupportedSecurity,
     java_name,
 )
 from kafka_zk.client.producer.errors import BufferExhaustedException
@@ -455,7 +454,7 @@ def test_what_is_not_bytes_needs_a_serializer(broker: TakingBroker, produce: Pro
     ("config", "error", "message"),
     [
         ({"transactional.id": "a"}, KafkaException, "transactions are not supported yet"),
-        ({"security.protocol": "SSL"}, UnsupportedSecurity, "PLAINTEXT only"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "/nowhere"}, KafkaException, "Failed to construct"),
         ({"enable.idempotence": True, "acks": 1}, ConfigException, "Must set acks to all"),
         ({"enable.idempotence": True, "retries": 0}, ConfigException, "Must set retries to non-zero"),
         ({"enable.idempotence": True, "max.in.flight.requests.per.connection": 6}, ConfigException, "at most 5"),
