@@ -35,6 +35,7 @@ from kafka_zk.broker.peers import connect_to_controller, connect_to_leader
 from kafka_zk.broker.quota_configs import QuotaConfigs
 from kafka_zk.broker.state_dump import describe_state
 from kafka_zk.broker.stops import Stops
+from kafka_zk.broker.tls import BrokerTls
 from kafka_zk.broker.topic_configs import TopicConfigs
 from kafka_zk.broker.unheard_deletions import UnheardDeletions
 from kafka_zk.broker.warm_up import warm_up
@@ -56,6 +57,7 @@ from kafka_zk.metadata.first_update import FirstUpdate
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.loop import MetricsLoop
+from kafka_zk.network.channel import BrokerChannel
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
@@ -96,6 +98,7 @@ class Parts:
         self.broker_metrics = BrokerMetrics(self._metrics)
         self._services = Services()
         self._logins = Logins(config, clock)
+        self._tls = BrokerTls(config)
         self._serves_replicas = False
 
     def start(self) -> None:
@@ -103,6 +106,7 @@ class Parts:
         started_ms = self._clock.wall_ms()
         for warning in start_up_warnings(self.config):
             log.warning(warning)
+        self._tls.check()
         self._logins.check()
         start_hub_pool()
         # Imports fill the time that the start waits for ZooKeeper and the disk.
@@ -224,9 +228,11 @@ class Parts:
         self._metadata_cache.on_change(lambda topics, deleted: self._topic_configs.forget(deleted))
         self._controller_channel = ControllerChannel(
             metadata_cache=self._metadata_cache,
-            listener_name=config.control_plane_listener_name or config.inter_broker_listener_name,
+            listener_name=self._controllers_listener,
             clock=self._clock,
-            connect=lambda node: connect_to_controller(self.config, self.broker_id, node),
+            connect=lambda node: connect_to_controller(
+                self.config, self.broker_id, node, self._tls.of_peers(self._controllers_listener)
+            ),
         )
         self._controller_channel.start()
         self.stops.add("channel to the controller", self._controller_channel.shutdown)
@@ -239,7 +245,7 @@ class Parts:
             metrics=self._metrics,
             controller=self._controller_channel,
             broker_epoch=lambda: self._membership.broker_epoch,
-            connect=lambda node, client_id: connect_to_leader(self.config, node, client_id),
+            connect=self._connect_to_leader,
             on_log_dir_failure=self._report_log_dir_failure,
         )
         self._replica_manager.startup()
@@ -257,7 +263,7 @@ class Parts:
         self.stops.add("logins", self._logins.stop)
         dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
         self._socket_server = SocketServer(
-            self._socket_settings(), dispatcher, broker_id=self.broker_id, metrics=self._metrics
+            self._socket_settings(), dispatcher, broker_id=self.broker_id, metrics=self._metrics, tls=self._tls
         )
         self._socket_server.start()
         self.stops.add("socket server", self._socket_server.stop)
@@ -299,10 +305,20 @@ class Parts:
             hosted=self._replica_manager.hosted,
             coordinated=self._group_coordinator.committed_offsets,
             others=self._other_brokers,
-            connect=lambda node: connect_to_leader(self.config, node, f"broker-{self.broker_id}-group-lag"),
+            connect=lambda node: self._connect_to_leader(node, f"broker-{self.broker_id}-group-lag"),
             pause=lambda: gevent.sleep(0),
             clock=self._clock,
         ).register(self._metrics)
+
+    @property
+    def _controllers_listener(self) -> str:
+        """Where the controller is asked, and where its requests arrive."""
+        return self.config.control_plane_listener_name or self.config.inter_broker_listener_name
+
+    def _connect_to_leader(self, node: Node, client_id: str) -> BrokerChannel:
+        """Blocks. Raises NetworkError."""
+        security = self._tls.of_peers(self.config.inter_broker_listener_name)
+        return connect_to_leader(self.config, node, client_id, security)
 
     def _other_brokers(self) -> list[Node]:
         nodes = self._metadata_cache.alive_brokers(self.config.inter_broker_listener_name)
@@ -319,7 +335,7 @@ class Parts:
             zk=self._zk,
             clock=self._clock,
             metrics=self._metrics,
-            connect=socket_connect(settings),
+            connect=socket_connect(settings, lambda: self._tls.of_peers(settings.listener)),
             metadata_cache=self._metadata_cache,
             register_broker=self._register,
         )

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.metadata.snapshot import Node
-from kafka_zk.network.channel import BrokerChannel
+from kafka_zk.network.channel import BrokerChannel, PeerSecurity
 
 
-def connect_to_controller(config: BrokerConfig, broker_id: int, node: Node) -> BrokerChannel:
+def connect_to_controller(
+    config: BrokerConfig, broker_id: int, node: Node, security: PeerSecurity | None
+) -> BrokerChannel:
     """Blocks. Opens a channel for this broker's requests to the controller. Raises NetworkError."""
     timeout_ms = config.controller_socket_timeout_ms
     return BrokerChannel.connect(
@@ -20,10 +22,11 @@ def connect_to_controller(config: BrokerConfig, broker_id: int, node: Node) -> B
         client_id=str(broker_id),
         connect_timeout_ms=timeout_ms,
         request_timeout_ms=timeout_ms,
+        security=security,
     )
 
 
-def connect_to_leader(config: BrokerConfig, node: Node, client_id: str) -> BrokerChannel:
+def connect_to_leader(config: BrokerConfig, node: Node, client_id: str, security: PeerSecurity | None) -> BrokerChannel:
     """Blocks. Opens a channel to fetch from a leader. Raises NetworkError."""
     timeout_ms = config.replica_socket_timeout_ms
     return BrokerChannel.connect(
@@ -33,4 +36,5 @@ def connect_to_leader(config: BrokerConfig, node: Node, client_id: str) -> Broke
         connect_timeout_ms=timeout_ms,
         request_timeout_ms=timeout_ms,
         receive_buffer_bytes=config.replica_socket_receive_buffer_bytes,
+        security=security,
     )

@@ -35,6 +35,10 @@ class ParsedBroker(BrokerAttributes):
         given = {each.listener_name: listener_key(each.listener_name, name) for each in self.listeners}
         return {listener: row.parse(self.originals[key]) for listener, key in given.items() if key in self.originals}
 
+    def protocol_of(self, listener_name: str) -> str:
+        """The security protocol of a listener: SASL_SSL."""
+        return self.listener_security_protocol_map.get(listener_name, "PLAINTEXT")
+
     def for_listener(self, listener_name: str, name: str, *, mechanism: str = "") -> ConfigValue:
         """The value of `name` that counts for one listener: its own, else the general one.
 

@@ -61,6 +61,7 @@ _MEANT_FOR_THREADS = (
 )
 _LISTENER_SECURITY = ("ssl.", "sasl.", "plain.", "scram-sha-", "gssapi.", "oauthbearer.", "principal.builder.class",
                       "connections.max.reauth.ms")  # fmt: skip
+_CLASSES_OF_LISTENERS = ("principal.builder.class", "ssl.engine.factory.class")
 # All they do is said by a rule between keys (broker_rules.py).
 _HELD_BY_A_RULE = ("broker.id.generation.enable",)
 # Of a key that is refused, what passed asks for nothing.
@@ -78,14 +79,11 @@ def check_supported(config: ParsedBroker) -> None:
             raise UnsupportedConfig(f"{name}={config.originals.get(name, '')} cannot be used: {why}.")
     if config.authorizer_class_name:
         AuthorizerSettings.of(config.originals)
-    for end_point in config.listeners:
-        if end_point.security_protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
-            raise UnsupportedConfig(
-                f"The listener {end_point} cannot be used: {end_point.security_protocol} is not supported yet, "
-                "only PLAINTEXT and SASL_PLAINTEXT listeners are."
-            )
     for name, row in BROKER_KEYS.items():
         check_loadable(row, config.values[name])
+    for end_point in config.listeners:
+        for name in _CLASSES_OF_LISTENERS:
+            check_loadable(BROKER_KEYS[name], config.for_listener(end_point.listener_name, name))
     selector = config.replica_selector_class
     if selector and selector not in _REPLICA_SELECTORS:
         raise invalid_value("replica.selector.class", selector, f"Class {selector} could not be found.")
@@ -124,6 +122,8 @@ def _listener_warning(config: ParsedBroker, name: str) -> list[str]:
     if base in PER_LISTENER:
         return []
     if base.startswith(_LISTENER_SECURITY):
+        if any(row.read_by is not None and base.endswith(key) for key, row in BROKER_KEYS.items()):
+            return []
         return [f"Config {name} is not supported yet: its value is reported, but has no effect."]
     return [f"Config {name} has no effect: {base} cannot be set per listener."]
 

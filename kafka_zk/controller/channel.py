@@ -30,7 +30,7 @@ from kafka_zk.controller.events import (
     UpdateMetadataResponseReceived,
 )
 from kafka_zk.controller.settings import ControllerSettings
-from kafka_zk.network.channel import BrokerChannel
+from kafka_zk.network.channel import BrokerChannel, PeerSecurity
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrResponse
@@ -57,8 +57,11 @@ Connect = Callable[[EndPoint, int], Link]
 """Blocks. Connect to an address of a broker (id). Raises NetworkError."""
 
 
-def socket_connect(settings: ControllerSettings) -> Connect:
-    """Connections over sockets; the client id is the controller's broker id, as brokers log it."""
+def socket_connect(settings: ControllerSettings, security: Callable[[], PeerSecurity | None]) -> Connect:
+    """Connections over sockets; the client id is the controller's broker id, as brokers log it.
+
+    `security` is asked for each connection: stores are replaced while the broker runs.
+    """
 
     def connect(endpoint: EndPoint, broker_id: int) -> Link:
         timeout_ms = settings.controller_socket_timeout_ms
@@ -68,6 +71,7 @@ def socket_connect(settings: ControllerSettings) -> Connect:
             client_id=str(settings.broker_id),
             connect_timeout_ms=timeout_ms,
             request_timeout_ms=timeout_ms,
+            security=security(),
         )
 
     return connect

@@ -80,7 +80,7 @@ class KafkaController:
         self.settings = settings
         self._zk = zk
         self._clock = clock
-        self._connect = socket_connect(settings) if connect is None else connect
+        self._connect = socket_connect(settings, lambda: None) if connect is None else connect
         cache = MetadataCache() if metadata_cache is None else metadata_cache
         self.leader_waits = MetadataWait("ElectLeader", cache, clock)
         """The elections that wait until the metadata cache shows their outcome."""

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import itertools
 import socket
+import ssl
+import time
 from contextlib import suppress
+from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
@@ -24,6 +27,7 @@ from kafka_zk.network.errors import CloseConnection, NetworkError, PeerClosed
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.parking import WRITE, Parking
 from kafka_zk.network.pending import Pending
+from kafka_zk.network.tls_stream import Step, TlsStream
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
@@ -39,12 +43,23 @@ _APIS = {f"{api.name}Request": api for api in API_TABLE.values()}
 _SIZE = Struct(">i")
 
 
+@dataclass(frozen=True, slots=True)
+class PeerSecurity:
+    """How a broker connects to a listener of the others that is not of plain text."""
+
+    tls: ssl.SSLContext | None = None
+    """None: the listener does not encrypt."""
+
+
 class BrokerChannel:
     """One open connection. Made by `connect`."""
 
-    def __init__(self, sock: socket.socket, address: str, client_id: str, request_timeout_ms: int) -> None:
+    def __init__(
+        self, stream: socket.socket | TlsStream, address: str, client_id: str, request_timeout_ms: int
+    ) -> None:
         self.address = address
-        self._socket = sock
+        self._stream = stream
+        self._socket = stream.sock if isinstance(stream, TlsStream) else stream
         self._client_id = client_id
         self._request_timeout_ms = request_timeout_ms
         self._correlation_ids = itertools.count()
@@ -64,9 +79,11 @@ class BrokerChannel:
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         receive_buffer_bytes: int = -1,
+        security: PeerSecurity | None = None,
     ) -> BrokerChannel:
-        """Blocks. Returns an open channel. Raises NetworkError."""
+        """Blocks. Returns an open channel. Raises NetworkError, also where the peer cannot prove that it is `host`."""
         address = f"{host}:{port}"
+        deadline_s = time.monotonic() + connect_timeout_ms / 1000
         try:
             connected = cooperative.create_connection((host, port), timeout=connect_timeout_ms / 1000)
         except Exception as error:
@@ -78,7 +95,10 @@ class BrokerChannel:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if receive_buffer_bytes != -1:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        return cls(sock, address, client_id, request_timeout_ms)
+        stream: socket.socket | TlsStream = sock
+        if security is not None and security.tls is not None:
+            stream = _secured(sock, security.tls, host, address, deadline_s)
+        return cls(stream, address, client_id, request_timeout_ms)
 
     @property
     def is_closed(self) -> bool:
@@ -117,7 +137,7 @@ class BrokerChannel:
         try:
             while left and self._failure is None:
                 try:
-                    left = left[self._socket.send(left) :]
+                    left = left[self._stream.send(left) :]
                 except BlockingIOError:
                     self._wait_writable()
         except OSError as error:
@@ -143,6 +163,7 @@ class BrokerChannel:
                 reader.rest()
                 if parking.wait_readable_or_woken():
                     self._receive(reader)
+                    parking.has_buffered = isinstance(self._stream, TlsStream) and self._stream.has_buffered
                 while (frame := reader.next_frame()) is not None:
                     self._answered(frame if frame.nbytes > BUFFER_BYTES else memoryview(bytearray(frame)))
         except (PeerClosed, CloseConnection, DecodeError) as error:
@@ -159,7 +180,7 @@ class BrokerChannel:
 
     def _receive(self, reader: FrameReader) -> None:
         try:
-            count = self._socket.recv_into(reader.room())
+            count = self._stream.recv_into(reader.room())
         except BlockingIOError:
             return
         except OSError as error:
@@ -189,9 +210,12 @@ class BrokerChannel:
         self._failure = failure
         waiting = list(self._waiting.values())
         self._waiting.clear()
-        # This ends the wait of a writer; it fails if the peer has closed first.
+        if isinstance(self._stream, TlsStream):
+            self._stream.say_end()
+        # This ends the wait of a writer; it fails if the peer has closed first. An SSLSocket's own method would have
+        # later bytes sent as plain text.
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         if self._parking is not None:
             self._parking.end()
         for _, _, answer in waiting:
@@ -200,3 +224,33 @@ class BrokerChannel:
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else "open"
         return f"BrokerChannel({self.address} {state} waiting={len(self._waiting)})"
+
+
+def _secured(sock: socket.socket, context: ssl.SSLContext, host: str, address: str, deadline_s: float) -> TlsStream:
+    """Blocks. `sock` after the handshake, or closed and NetworkError."""
+    try:
+        stream = TlsStream(sock, context, host)
+    except OSError as error:
+        raise NetworkError(f"Connection to {address} failed: {error}") from error
+    try:
+        _shake_hands(stream, deadline_s)
+    except OSError as error:
+        stream.sock.close()
+        reason = f"failed authentication due to: SSL handshake failed ({error})"
+        raise NetworkError(f"Connection to {address} {reason}") from error
+    except BaseException:
+        stream.sock.close()
+        raise
+    return stream
+
+
+def _shake_hands(stream: TlsStream, deadline_s: float) -> None:
+    """Blocks until `deadline_s` (monotonic). Raises OSError."""
+    fileno = stream.sock.fileno()
+    # A step verifies and signs: some tenths of a millisecond of which the loop is spared.
+    while (outcome := get_hub().threadpool.apply(stream.step)) is not Step.DONE:
+        if isinstance(outcome, OSError):
+            raise outcome
+        left_s = max(0.0, deadline_s - time.monotonic())
+        wait = cooperative.wait_read if outcome is Step.READABLE else cooperative.wait_write
+        wait(fileno, left_s, TimeoutError("timed out"))

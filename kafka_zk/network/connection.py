@@ -27,8 +27,10 @@ from kafka_zk.network.errors import (
     AuthenticationFailed,
     CloseConnection,
     EndOfStream,
+    HandshakeFailed,
     InvalidFrame,
     PeerClosed,
+    RefusedPrincipal,
     SessionEnded,
     UnexpectedInput,
 )
@@ -37,7 +39,7 @@ from kafka_zk.network.logins import LoginCounts
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.parts import Parts
 from kafka_zk.network.request_channel import RequestChannel
-from kafka_zk.network.transport import Transport
+from kafka_zk.network.transport import ANONYMOUS, Transport
 
 REQUESTS_PER_TURN: Final = 8
 """For small requests: about a tenth of a millisecond. Each send costs as much as half a produce of one record."""
@@ -45,8 +47,6 @@ REQUESTS_PER_TURN: Final = 8
 TCP_ESTABLISHED: Final = 1
 TCP_CLOSE: Final = 7
 """Kernel's names (tcp_states.h); any other state means that the client's side has ended."""
-
-ANONYMOUS = "User:ANONYMOUS"
 
 log = logging.getLogger("kafka.network.SocketServer")
 selector_log = logging.getLogger("org.apache.kafka.common.network.Selector")
@@ -247,12 +247,13 @@ class Connection:
         self._parking = Parking(self._socket.fileno())
         self._reader = self._host.reader_for(self._parking)
         self._transport = self._host.transport_for(self._socket, self._parking)
+        self._socket = self._transport.sock
         if self._closing:
             self._parking.end()
         if self.must_authenticate:
             self.begin_login()
         try:
-            self._transport.handshake()
+            self._shake_hands(self._transport)
             while True:
                 self._wait_turn(may_hold_frames=self._serve_turn())
         except EndOfStream as end:
@@ -276,10 +277,31 @@ class Connection:
         finally:
             self._end()
 
+    def _shake_hands(self, transport: Transport) -> None:
+        """Blocks. What comes before the first frame, and on a listener of SSL makes the principal."""
+        try:
+            self.principal = transport.handshake()
+        except RefusedPrincipal:
+            self._count_handshake()
+            # Kafka asks for the principal when there is a request to be served.
+            while self._reader.next_frame() is None:
+                self._wait_turn(may_hold_frames=False)
+            raise
+        self._count_handshake()
+
+    def _count_handshake(self) -> None:
+        if self.security_protocol == "SSL":
+            self._host.logins.authenticated += 1
+            selector_log.debug("%s Successfully authenticated with /%s", self._host.log_prefix, self.client_host)
+
     def _log_refusal(self, reason: CloseConnection) -> None:
         """One line, with the text and level of Kafka's Selector and Processor."""
         prefix, channel = self._host.log_prefix, self.connection_id
-        if isinstance(reason, SessionEnded):
+        if isinstance(reason, HandshakeFailed):
+            self._host.logins.failed += 1
+            message = "%s Failed authentication with /%s (channelId=%s) (%s)"
+            selector_log.info(message, prefix, self.client_host, channel, reason)
+        elif isinstance(reason, SessionEnded):
             log.debug("%s Disconnecting expired channel: %s : %s", prefix, channel, reason)
         elif isinstance(reason, UnexpectedInput):
             message = "%s Unexpected error from /%s (channelId=%s); closing connection: %s"

@@ -47,6 +47,14 @@ class AuthenticationFailed(CloseConnection):
         self.answer: Parts = answer or []
 
 
+class HandshakeFailed(CloseConnection):
+    """The client cannot speak TLS with this listener: counted and logged as a failed authentication, closed at once."""
+
+
+class RefusedPrincipal(CloseConnection):
+    """The client has a certificate, but no rule gives it a principal: its first request ends the connection."""
+
+
 class PeerClosed(Exception):
     """The peer closed or reset the connection, or we are closing it. Not worth a log line."""
 

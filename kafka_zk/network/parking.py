@@ -34,6 +34,7 @@ class Parking:
         "_wants_read",
         "_write_watcher",
         "ended",
+        "has_buffered",
         "has_unread",
         "writable_ns",
     )
@@ -49,6 +50,8 @@ class Parking:
         self.ended = False
         # Bytes, or the end of the stream, arrived while no greenlet waited.
         self.has_unread = False
+        # Bytes that a transport has taken from the socket, and not handed out: the next wait for bytes ends at once.
+        self.has_buffered = False
         # When a full socket became writable again, monotonic: the client has read some.
         self.writable_ns = 0
 
@@ -59,6 +62,9 @@ class Parking:
 
     def wait_readable_or_woken(self) -> bool:
         """Blocks until the socket has bytes or its end (True), or until `wake` (False)."""
+        if self.has_buffered and not self.ended:
+            self.has_buffered = False
+            return True
         if not self._reading:
             self._reading = True
             self.has_unread = False

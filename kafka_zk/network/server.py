@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
+from functools import partial
 from heapq import nsmallest
 from typing import Any
 
@@ -25,16 +26,21 @@ from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.listener import Listener
+from kafka_zk.network.listener_tls import TlsListeners, uses_tls
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, IpConnectionRates
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.request_memory import MeteredHandler, MeteredReader, RequestMemory
 from kafka_zk.network.server_metrics import SocketServerMetrics
 from kafka_zk.network.settings import SocketServerSettings
+from kafka_zk.network.tls_transport import TlsTransport
 from kafka_zk.network.transport import PlainTransport, Transport
 from kafka_zk.worker_pool import WorkerPool
 
 READ_POOL_THREADS = 4
+HANDSHAKE_THREADS = 2
+"""How many steps of TLS handshakes run at once; the others wait for their turn."""
+
 CONTROL_PLANE_QUEUE_SIZE = 20
 MAX_REAP_INTERVAL_MS = 1000
 MIN_REAP_INTERVAL_MS = 10
@@ -53,6 +59,7 @@ class SocketServer:
         broker_id: int = -1,
         metrics: MetricsRegistry | None = None,
         read_pool: WorkerPool | None = None,
+        tls: TlsListeners | None = None,
     ) -> None:
         self.settings = settings
         self.quotas = ConnectionQuotas(
@@ -78,6 +85,8 @@ class SocketServer:
         self._owns_pool = read_pool is None
         # An idle pool is false.
         self._read_pool = WorkerPool(READ_POOL_THREADS) if read_pool is None else read_pool
+        self._handshakes = WorkerPool(HANDSHAKE_THREADS)
+        self._tls = tls
         self._buffers = BufferPool()
         self._turns = TurnTable()
         self._listeners: dict[str, Listener] = {}
@@ -127,6 +136,7 @@ class SocketServer:
         self._turns.close()
         if self._owns_pool:
             self._read_pool.kill()
+        self._handshakes.kill()
         log.info("%s Shutdown completed", self._log_prefix)
 
     def use_endpoints_of(self, settings: SocketServerSettings) -> None:
@@ -227,7 +237,7 @@ class SocketServer:
             on_throttled=self._throttled,
             on_ip_throttled=self._ip_throttled,
             reader_for=self._frame_reader if self.memory is None else self._metered_reader,
-            transport_for=self._plain_transport,
+            transport_for=self._transports_of(endpoint),
             on_slot_free=self._slot_free,
             on_excess=self._end_excess,
             log_prefix=self._log_prefix,
@@ -243,8 +253,21 @@ class SocketServer:
         assert self.memory is not None
         return MeteredReader(self._frame_reader(parking), self.memory, parking)
 
+    def _transports_of(self, endpoint: EndPoint) -> Callable[[socket.socket, Parking], Transport]:
+        return (
+            partial(self._tls_transport, endpoint.listener_name)
+            if uses_tls(endpoint.security_protocol)
+            else (self._plain_transport)
+        )
+
     def _plain_transport(self, sock: socket.socket, parking: Parking) -> Transport:
         return PlainTransport(sock, parking, self._read_pool)
+
+    def _tls_transport(self, listener_name: str, sock: socket.socket, parking: Parking) -> Transport:
+        assert self._tls is not None, "a listener of SSL without TLS"
+        # Asked for each connection: a reload replaces it.
+        security = self._tls.of(listener_name)
+        return TlsTransport(sock, parking, pool=self._read_pool, handshakes=self._handshakes, security=security)
 
     def _throttled(self, listener_name: str, pause_ms: int) -> None:
         if self._shown is not None:

@@ -49,6 +49,9 @@ FRESH_NS = 1_000_000_000
 """How long bytes found in memory are assumed to stay there unread: a slow reader may let
 minutes pass between two chunks."""
 
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of everybody who did not say who they are."""
+
 TRUNCATED = "the log was truncated under a response"
 TOO_SHORT = "a log segment is shorter than the response promised"
 
@@ -56,8 +59,15 @@ TOO_SHORT = "a log segment is shorter than the response promised"
 class Transport(Protocol):
     """One established connection, seen by its owner greenlet."""
 
-    def handshake(self) -> None:
-        """Blocks. Complete the exchange before the first frame. Raises PeerClosed, CloseConnection."""
+    sock: socket.socket
+    """The established connection, whose addresses and state may be asked for."""
+
+    def handshake(self) -> str:
+        """Blocks. Complete the exchange before the first frame; returns the principal of the peer.
+
+        Raises PeerClosed, AuthenticationFailed; RefusedPrincipal once the exchange is complete.
+        """
+        ...
 
     def receive_into(self, room: memoryview) -> int:
         """Returns the bytes received, 0 if there are none now or no space. Raises EndOfStream, PeerClosed."""
@@ -72,19 +82,20 @@ class Transport(Protocol):
 class PlainTransport:
     """TCP as it is."""
 
-    __slots__ = ("_parking", "_pool", "_socket")
+    __slots__ = ("_parking", "_pool", "sock")
 
     def __init__(self, sock: socket.socket, parking: Parking, pool: WorkerPool) -> None:
-        self._socket = sock
+        self.sock = sock
         self._parking = parking
         self._pool = pool
 
-    def handshake(self) -> None:
+    def handshake(self) -> str:
         """Nothing to do."""
+        return ANONYMOUS
 
     def receive_into(self, room: memoryview) -> int:
         try:
-            count = self._socket.recv_into(room)
+            count = self.sock.recv_into(room)
         except BlockingIOError:
             return 0
         except OSError as error:
@@ -104,7 +115,7 @@ class PlainTransport:
                 continue
             if part.size_bytes <= COPIED_BYTES and copied_bytes < HELD_BYTES:
                 try:
-                    data = _read_if_in_memory(part) if part.is_cold else _read(part)
+                    data = read_if_in_memory(part) if part.is_cold else read_piece(part)
                 except PeerClosed:
                     # The answers before this one are complete.
                     self._send_bytes(b"".join(held), 0)
@@ -127,12 +138,12 @@ class PlainTransport:
 
     def close(self) -> None:
         self._parking.close()
-        self._socket.close()
+        self.sock.close()
 
     def _send_bytes(self, data: bytes, flags: int) -> int:
         """Rarely blocks: usually the socket takes all of it. Returns the size of `data`."""
         try:
-            sent = self._socket.send(data, flags)
+            sent = self.sock.send(data, flags)
         except BlockingIOError:
             sent = 0
         except OSError as error:
@@ -146,7 +157,7 @@ class PlainTransport:
         while data:
             self._parking.wait_writable()
             try:
-                sent = self._socket.send(data, flags)
+                sent = self.sock.send(data, flags)
             except BlockingIOError:
                 continue
             except OSError as error:
@@ -154,15 +165,15 @@ class PlainTransport:
             data = data[sent:]
 
     def _send_slice(self, piece: FileSlice) -> None:
-        out_fileno = self._socket.fileno()
+        out_fileno = self.sock.fileno()
         position, end = piece.position, piece.position + piece.size_bytes
         in_memory_until = position if piece.is_cold or piece.size_bytes >= LOOKED_FOR_BYTES else end
         fresh_until_ns = 0
         while True:
             if position >= in_memory_until:
                 in_memory_until = min(end, position + WINDOW_BYTES)
-                fresh_until_ns = self._bring_in(piece, position, in_memory_until - position)
-            position += _send_chunk(out_fileno, piece, position, min(in_memory_until - position, CHUNK_BYTES))
+                fresh_until_ns = bring_in(self._pool, piece, position, in_memory_until - position)
+            position += send_chunk(out_fileno, piece, position, min(in_memory_until - position, CHUNK_BYTES))
             if position >= end:
                 return
             # A full socket or a chunk's end: in both cases yield to all other greenlets.
@@ -170,38 +181,44 @@ class PlainTransport:
             if time.monotonic_ns() > fresh_until_ns:
                 in_memory_until = position
 
-    def _bring_in(self, piece: FileSlice, position: int, size_bytes: int) -> int:
-        """Blocks. Read these bytes into memory; returns how long (monotonic ns) they stay. Raises PeerClosed."""
-        fileno = piece.fileno
-        may_be_on_disk = piece.is_cold or size_bytes >= LOOKED_FOR_BYTES
-        if may_be_on_disk and not is_in_memory(fileno, position, size_bytes, piece.is_cold):
-            error: OSError | None = self._pool.apply(read_in, (fileno, position, size_bytes))
-            if error is not None:
-                raise PeerClosed(str(error))
-        return time.monotonic_ns() + FRESH_NS
+
+def bring_in(pool: WorkerPool, piece: FileSlice, position: int, size_bytes: int) -> int:
+    """Blocks. Read these bytes into memory; returns how long (monotonic ns) they stay. Raises PeerClosed."""
+    fileno = piece.fileno
+    may_be_on_disk = piece.is_cold or size_bytes >= LOOKED_FOR_BYTES
+    if may_be_on_disk and not is_in_memory(fileno, position, size_bytes, piece.is_cold):
+        error: OSError | None = pool.apply(read_in, (fileno, position, size_bytes))
+        if error is not None:
+            raise PeerClosed(str(error))
+    return time.monotonic_ns() + FRESH_NS
 
 
-def _read_if_in_memory(piece: FileSlice) -> bytearray | None:
+def read_if_in_memory(piece: FileSlice) -> bytearray | None:
     """The bytes of a small slice, None if that needs the disk. Raises PeerClosed after a truncation."""
     if not piece.is_intact:
         raise PeerClosed(TRUNCATED)
     return read_from_memory(piece.fileno, piece.position, piece.size_bytes)
 
 
-def _read(piece: FileSlice) -> bytes:
+def read_piece(piece: FileSlice) -> bytes:
     """The bytes of a small slice. Raises PeerClosed when the file no longer holds them."""
+    return read_range(piece, piece.position, piece.size_bytes)
+
+
+def read_range(piece: FileSlice, position: int, size_bytes: int) -> bytes:
+    """Bytes of a slice. Raises PeerClosed when the file no longer holds them."""
     if not piece.is_intact:
         raise PeerClosed(TRUNCATED)
     try:
-        data = os.pread(piece.fileno, piece.size_bytes, piece.position)
+        data = os.pread(piece.fileno, size_bytes, position)
     except OSError as error:
         raise PeerClosed(str(error)) from error
-    if len(data) < piece.size_bytes:
+    if len(data) < size_bytes:
         raise PeerClosed(TOO_SHORT)
     return data
 
 
-def _send_chunk(out_fileno: int, piece: FileSlice, position: int, size_bytes: int) -> int:
+def send_chunk(out_fileno: int, piece: FileSlice, position: int, size_bytes: int) -> int:
     """Bytes sent, 0 when the socket is full. Raises PeerClosed, also when the file no longer holds these bytes."""
     if not piece.is_intact:
         raise PeerClosed(TRUNCATED)

@@ -28,7 +28,7 @@ NETWORK_KEYS: tuple[Config, ...] = (
     Config("connections.max.idle.ms", LONG, 600_000, None, MEDIUM,
            "Close a connection without traffic after this time.", read_by="network.settings"),
     Config("connections.max.reauth.ms", LONG, 0, None, MEDIUM,
-           "Lifetime of an authenticated session; 0 never asks again."),
+           "Lifetime of an authenticated session; 0 never asks again.", read_by="security.authentication.settings"),
     Config("control.plane.listener.name", STRING, None, None, HIGH,
            "Listener kept for requests of the controller.", read_by="controller.settings"),
     Config("fetch.max.bytes", INT, 55 * MIB, at_least(1024), MEDIUM,

@@ -1,7 +1,7 @@
 """Which module reads which config key, found in the sources; `python -m tests.unit.config.readers` corrects the rows.
 
 A module reads a key when it says `config.<attribute>`, `_config.<attribute>` or `configs.<attribute>`, the attribute
-being the key in snake case.
+being the key in snake case. A module that says `for_listener` reads the keys that it has as texts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
 
 PACKAGE = Path(__file__).parents[3] / "kafka_zk"
+_TEXT = re.compile(r'"((?:ssl|sasl|principal|connections)\.[a-z.0-9]+)"')
 _READ = re.compile(r"\b(?:\w*_)?configs?(?:\(\))?\.([a-z0-9_]+)\b")
 # Keys that reach their reader under another attribute: weaker synonyms, and what is parsed further.
 _READ_THROUGH: dict[str, tuple[str, ...]] = {
@@ -43,8 +44,11 @@ def modules_by_attribute() -> dict[str, list[str]]:
         relative = path.relative_to(PACKAGE)
         if relative.parts[0] != "config":
             module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
-            for attribute in _READ.findall(path.read_text()):
+            text = path.read_text()
+            for attribute in _READ.findall(text):
                 found[attribute].add(module)
+            for key in _TEXT.findall(text) if ".for_listener(" in text else ():
+                found[key.replace(".", "_")].add(module)
     return {attribute: sorted(modules) for attribute, modules in found.items()}
 
 

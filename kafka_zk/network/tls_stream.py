@@ -1,0 +1,117 @@
+"""A socket under TLS that never blocks, in the words of a plain one.
+
+Role        Used by both ends: TlsTransport for clients of this broker, BrokerChannel for its own connections.
+Invariants  A `send` that raises BlockingIOError is repeated with the same bytes before anything else is sent: OpenSSL
+            has encrypted a part of them.
+            `step` may run in a thread, while nobody else touches the stream.
+Source      SslTransportLayer in Kafka 3.9; SSL_write(3), SSL_get_error(3).
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+from enum import Enum
+
+CHUNK_BYTES = 64 * 1024
+"""Encrypted at once: four records, about 40 us."""
+
+_SOL_TLS, _TLS_TX = 282, 1
+
+
+class Step(Enum):
+    """What a handshake waits for."""
+
+    DONE = "done"
+    READABLE = "readable"
+    WRITABLE = "writable"
+
+
+class TlsStream:
+    """One connection. With a `host` this end is the client, and `host` is compared with the certificate."""
+
+    __slots__ = ("_has_ended", "_is_mid_send", "sock")
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str | None = None) -> None:
+        """Takes over the descriptor of `sock`, which it closes if it fails. Raises OSError."""
+        try:
+            self.sock: ssl.SSLSocket = context.wrap_socket(
+                sock, server_side=host is None, do_handshake_on_connect=False, server_hostname=host
+            )
+        except ValueError as error:
+            # For instance a host name that no certificate could ever hold.
+            sock.close()
+            raise OSError(str(error)) from error
+        self._is_mid_send = False
+        self._has_ended = False
+
+    def step(self) -> Step | OSError:
+        """As much of the handshake as the received bytes allow. Returns an error instead of raising it."""
+        try:
+            self.sock.do_handshake()
+        except ssl.SSLWantReadError:
+            return Step.READABLE
+        except ssl.SSLWantWriteError:
+            return Step.WRITABLE
+        except OSError as error:
+            return error
+        except ValueError as error:
+            # The other end has gone before the first step.
+            return ConnectionAbortedError(str(error))
+        return Step.DONE
+
+    @property
+    def has_buffered(self) -> bool:
+        """Whether `recv_into` has something to tell that the socket does not show: decrypted bytes, or the end."""
+        return self._has_ended or self.sock.pending() > 0
+
+    def recv_into(self, room: memoryview) -> int:
+        """Bytes received, 0 at the end of the stream. Raises BlockingIOError if there are none now, OSError."""
+        if self._has_ended:
+            return 0
+        count = 0
+        while count < len(room):
+            try:
+                received = self.sock.recv_into(room[count:])
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                break
+            if not received:
+                # Told once, although the socket may stay open and silent.
+                self._has_ended = True
+                return count
+            count += received
+        if not count:
+            raise BlockingIOError
+        return count
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Sends at most CHUNK_BYTES of `data`; returns how many. Raises BlockingIOError while the socket is full,
+        OSError."""
+        try:
+            self._is_mid_send = True
+            sent = self.sock.send(data if len(data) <= CHUNK_BYTES else memoryview(data)[:CHUNK_BYTES])
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError) as error:
+            raise BlockingIOError from error
+        self._is_mid_send = False
+        return sent
+
+    @property
+    def kernel_encrypts(self) -> bool:
+        """Whether what is written to the descriptor itself leaves encrypted.
+
+        Without this proof sendfile would send plain text: that the kernel knows TLS says nothing of this connection.
+        """
+        try:
+            info = self.sock.getsockopt(_SOL_TLS, _TLS_TX, 4)
+        except OSError:
+            return False
+        # struct tls_crypto_info: version, cipher type.
+        return len(info) == 4 and any(info[2:]) and not self._is_mid_send
+
+    def say_end(self) -> None:
+        """Tell the peer that nothing follows (close_notify), if that needs no wait. Nothing may be sent then."""
+        if not self._is_mid_send:
+            self._is_mid_send = True
+            with suppress(OSError, ValueError):
+                self.sock.unwrap()

@@ -1,0 +1,196 @@
+"""Transport under TLS: the handshake, and the same bytes and slices encrypted.
+
+Role        As PlainTransport, for listeners of SSL and SASL_SSL. A slice is read in chunks and encrypted here, or left
+            to sendfile where the kernel has proved that it encrypts this connection.
+Invariants  A step of a handshake, which signs for up to some milliseconds, runs in one of few threads: a crowd of new
+            clients delays each other, not those that are served.
+            A handshake ends after HANDSHAKE_TIMEOUT_S.
+            Other greenlets run between two chunks.
+Source      SslTransportLayer in Kafka 3.9, whose only limit is connections.max.idle.ms.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from gevent import get_hub
+
+from kafka_zk.network.errors import EndOfStream, HandshakeFailed, PeerClosed, RefusedPrincipal
+from kafka_zk.network.listener_tls import ListenerTls
+from kafka_zk.network.parking import Parking
+from kafka_zk.network.parts import IN_MEMORY, FileSlice, Part
+from kafka_zk.network.tls_stream import CHUNK_BYTES, Step, TlsStream
+from kafka_zk.network.transport import (
+    COPIED_BYTES,
+    HELD_BYTES,
+    LOOKED_FOR_BYTES,
+    WINDOW_BYTES,
+    bring_in,
+    read_if_in_memory,
+    read_piece,
+    read_range,
+    send_chunk,
+)
+from kafka_zk.tls.mapping_rules import NoMatchingRule
+from kafka_zk.worker_pool import WorkerPool
+
+HANDSHAKE_TIMEOUT_S = 30.0
+"""Java's clients give up after 30 s, too (request.timeout.ms, socket.connection.setup.timeout.max.ms)."""
+
+log = logging.getLogger("kafka.network.SocketServer")
+
+
+class TlsTransport:
+    """One client's connection to a listener of SSL or SASL_SSL."""
+
+    __slots__ = ("_failure", "_handshakes", "_kernel_encrypts", "_parking", "_pool", "_security", "_stream", "sock")
+
+    def __init__(
+        self, sock: socket.socket, parking: Parking, *, pool: WorkerPool, handshakes: WorkerPool, security: ListenerTls
+    ) -> None:
+        self.sock = sock
+        self._parking = parking
+        self._pool = pool
+        self._handshakes = handshakes
+        self._security = security
+        self._kernel_encrypts = False
+        self._stream: TlsStream | None = None
+        self._failure = ""
+        try:
+            self._stream = TlsStream(sock, security.context)
+            self.sock = self._stream.sock
+        except OSError as error:
+            # The client has gone already; told by `handshake`.
+            self._failure = str(error)
+
+    def handshake(self) -> str:
+        """Blocks. Returns the principal that the client's certificate stands for, User:ANONYMOUS without one."""
+        if self._stream is None:
+            raise PeerClosed(self._failure)
+        timer: Any = get_hub().loop.timer(HANDSHAKE_TIMEOUT_S)
+        timer.start(self._parking.end)
+        try:
+            self._shake(self._stream)
+        finally:
+            timer.stop()
+            timer.close()
+        self._kernel_encrypts = self._stream.kernel_encrypts
+        self._parking.has_buffered = self._stream.has_buffered
+        try:
+            return self._security.principal_of(self._stream.sock.getpeercert(binary_form=True))
+        except NoMatchingRule as error:
+            raise RefusedPrincipal(str(error)) from None
+
+    def _shake(self, stream: TlsStream) -> None:
+        parking = self._parking
+        parking.wait_readable_or_woken()
+        while (outcome := self._handshakes.apply(stream.step)) is not Step.DONE:
+            if isinstance(outcome, ssl.SSLError) and not isinstance(outcome, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+                log.debug("SSL handshake failed: %s", outcome)
+                raise HandshakeFailed("SSL handshake failed")
+            if isinstance(outcome, OSError):
+                raise PeerClosed(str(outcome))
+            if outcome is Step.READABLE:
+                parking.wait_readable_or_woken()
+            else:
+                parking.wait_writable()
+        if parking.ended:
+            raise PeerClosed("closed by this broker")
+
+    def receive_into(self, room: memoryview) -> int:
+        stream = self._stream
+        assert stream is not None
+        try:
+            count = stream.recv_into(room)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise PeerClosed(str(error)) from error
+        if not count:
+            raise EndOfStream("end of stream")
+        self._parking.has_buffered = stream.has_buffered
+        return count
+
+    def send(self, parts: Sequence[Part]) -> int:
+        """Blocks. Encrypts bytes and small slices together."""
+        held: list[bytes | bytearray | memoryview] = []
+        held_bytes = sent_bytes = 0
+        for part in parts:
+            if isinstance(part, IN_MEMORY):
+                held.append(part)
+                continue
+            data: bytes | bytearray | None = None
+            if part.size_bytes <= COPIED_BYTES and held_bytes < HELD_BYTES:
+                try:
+                    data = read_if_in_memory(part) if part.is_cold else read_piece(part)
+                except PeerClosed:
+                    # The answers before this one are complete.
+                    self._send_bytes(b"".join(held))
+                    raise
+            if data is not None:
+                held.append(data)
+                held_bytes += part.size_bytes
+                continue
+            sent_bytes += self._send_bytes(b"".join(held))
+            held.clear()
+            held_bytes = 0
+            self._send_slice(part)
+            sent_bytes += part.size_bytes
+        return sent_bytes + self._send_bytes(b"".join(held))
+
+    def close(self) -> None:
+        self._parking.close()
+        if self._stream is not None:
+            self._stream.say_end()
+        self.sock.close()
+
+    def _send_bytes(self, data: bytes) -> int:
+        """Blocks if the socket is full, and after each chunk. Returns the size of `data`."""
+        size_bytes = len(data)
+        if size_bytes <= CHUNK_BYTES:
+            if size_bytes:
+                self._send_whole(data)
+            return size_bytes
+        view = memoryview(data)
+        for begin in range(0, size_bytes, CHUNK_BYTES):
+            self._send_whole(view[begin : begin + CHUNK_BYTES])
+            self._parking.wait_writable()
+        return size_bytes
+
+    def _send_whole(self, data: bytes | memoryview) -> None:
+        stream = self._stream
+        assert stream is not None
+        while True:
+            try:
+                stream.send(data)
+                return
+            except BlockingIOError:
+                self._parking.wait_writable()
+            except OSError as error:
+                raise PeerClosed(str(error)) from error
+
+    def _send_slice(self, piece: FileSlice) -> None:
+        """Blocks. As PlainTransport does it; only the last step differs."""
+        position, end = piece.position, piece.position + piece.size_bytes
+        in_memory_until = position if piece.is_cold or piece.size_bytes >= LOOKED_FOR_BYTES else end
+        fresh_until_ns = 0
+        while True:
+            if position >= in_memory_until:
+                in_memory_until = min(end, position + WINDOW_BYTES)
+                fresh_until_ns = bring_in(self._pool, piece, position, in_memory_until - position)
+            size_bytes = min(in_memory_until - position, CHUNK_BYTES)
+            if self._kernel_encrypts:
+                position += send_chunk(self.sock.fileno(), piece, position, size_bytes)
+            else:
+                self._send_whole(read_range(piece, position, size_bytes))
+                position += size_bytes
+            if position >= end:
+                return
+            self._parking.wait_writable()
+            if time.monotonic_ns() > fresh_until_ns:
+                in_memory_until = position
