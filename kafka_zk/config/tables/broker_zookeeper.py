@@ -20,7 +20,7 @@ ZOOKEEPER_KEYS: tuple[Config, ...] = (
     Config("zookeeper.session.timeout.ms", INT, 18_000, None, HIGH,
            "Silence after which ZooKeeper gives this broker up.", read_by="broker.membership.membership"),
     Config("zookeeper.set.acl", BOOLEAN, False, None, HIGH,
-           "Protect the znodes that brokers write."),
+           "Protect the znodes that brokers write.", read_by="broker.membership.membership"),
     Config("zookeeper.ssl.cipher.suites", LIST, None, None, LOW,
            "ZooKeeper over TLS: cipher suites."),
     Config("zookeeper.ssl.client.enable", BOOLEAN, False, None, MEDIUM,

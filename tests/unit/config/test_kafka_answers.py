@@ -55,8 +55,6 @@ def test_values_are_accepted_and_refused_as_kafka_does(case: dict[str, Any]):
     ("key", "value"),
     [
         ("authorizer.class.name", "org.example.OwnAuthorizer"),
-        ("zookeeper.set.acl", "true"),
-        ("zookeeper.ssl.client.enable", "true"),
         ("remote.log.storage.system.enable", "true"),
         ("config.providers", "file"),
     ],
