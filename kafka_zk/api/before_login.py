@@ -96,7 +96,7 @@ class BeforeLogin:
                 return self._tell_versions(header, frame, login, connection)
             case Step.CHOOSE_MECHANISM:
                 assert header is not None
-                return _choose(header, frame, login)
+                return _choose_again(header, frame, login) if login.is_again else _choose(header, frame, login)
             case Step.TAKE_TOKEN:
                 assert header is not None
                 return _take_token(header, frame, login, connection)
@@ -158,6 +158,14 @@ def _choose(header: RequestHeader, frame: memoryview, login: Authenticator) -> P
             f"Unsupported SASL mechanism {mechanism}", _encoded(header, SASL_HANDSHAKE_RESPONSE, response)
         )
     return _encoded(header, SASL_HANDSHAKE_RESPONSE, response)
+
+
+def _choose_again(header: RequestHeader, frame: memoryview, login: Authenticator) -> Parts:
+    """As `_choose`. In Kafka this frame is still a request, whose errors close the connection at once."""
+    try:
+        return _choose(header, frame, login)
+    except (AuthenticationFailed, UnexpectedInput) as error:
+        raise CloseConnection(str(error)) from error
 
 
 def _take_token(header: RequestHeader, frame: memoryview, login: Authenticator, connection: Connection) -> Parts:

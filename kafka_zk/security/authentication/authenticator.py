@@ -81,6 +81,11 @@ class Authenticator:
         self._tells_lifetime = False
 
     @property
+    def is_again(self) -> bool:
+        """Whether this is a re-authentication."""
+        return self._is_again
+
+    @property
     def mechanisms(self) -> list[str]:
         """The names of those enabled."""
         return self._logins.names

@@ -1,0 +1,106 @@
+"""The same frames to our broker and to Apache's: the same answers, the same end, as soon or as late."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.integration.security.sasl_broker import PREFIX, sasl_overrides
+from tests.interop.sasl.exchange import Frame, comparable, exchange
+from tests.interop.sasl.scenarios import AGAIN, LARGE, OTHERWISE, SCENARIOS, SHORT_MECHANISM, SHORT_MS
+from tests.interop.sasl.users import put_scram_users
+from tests.support.apache import ApacheBroker
+from tests.support.broker import OurBroker
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+FAILED = re.compile(
+    r"Failed (?:re-)?authentication with /127\.0\.0\.1 \(channelId=[^)]*\) \((.*?)\)(?: \(org\.apache|$)", re.M
+)
+    r"Failed (?:re-)?authentication with /127\.0\.0\.1 \(channelId=[^)]*\) \((.*?)\)(?: \(org\.apache|$)", re.M
+)
+
+
+class Pair(NamedTuple):
+    ours: str
+    apaches: str
+    our_folder: Path
+    apaches_folder: Path
+
+
+@pytest.fixture(scope="module")
+def pair(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """One broker of each kind, each with a ZooKeeper of its own, with the same users and properties."""
+    brokers: list[OurBroker | ApacheBroker] = []
+    addresses = []
+    for kind in (OurBroker, ApacheBroker):
+        chroot = fresh_chroot(zookeeper, kind.__name__)
+        put_scram_users(chroot)
+        users = 'user_alice="alice-secret" user_bob="bob-secret" username="broker" password="broker-secret"'
+        overrides = sasl_overrides(
+            {
+                f"{PREFIX}plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule "
+                f"required {users};",
+                f"{PREFIX}{SHORT_MECHANISM.lower()}.connections.max.reauth.ms": str(SHORT_MS),
+            }
+        )
+        addresses.append(overrides["listeners"].partition(",")[0].rpartition("://")[2])
+        folder = tmp_path_factory.mktemp(kind.__name__)
+        broker = kind(folder, chroot, overrides=overrides)
+        if isinstance(broker, ApacheBroker):
+            broker.port = int(addresses[-1].rpartition(":")[2])
+        broker.launch()
+        brokers.append(broker)
+    for broker in brokers:
+        broker.wait_ready()
+    yield Pair(addresses[0], addresses[1], brokers[0].folder, brokers[1].folder)
+    for broker in brokers:
+        broker.stop()
+
+
+def test_every_login_ends_as_at_apache(pair: Pair) -> None:
+    """(security 12.14, 12.16, 12.17, 12.18, 12.20, 12.24)"""
+    assert differences(pair, SCENARIOS) == {}
+
+
+def test_frames_are_limited_as_at_apache(pair: Pair) -> None:
+    """(security 12.15)"""
+    assert differences(pair, LARGE) == {}
+
+
+def test_logins_again_end_as_at_apache(pair: Pair) -> None:
+    """(security 12.25)"""
+    assert differences(pair, AGAIN) == {}
+
+
+def test_the_log_tells_what_apaches_tells(pair: Pair) -> None:
+    """Of all logins above. (security 12.14)"""
+    ours = Counter(FAILED.findall((pair.our_folder / "logs" / "server.log").read_text()))
+    apaches = Counter(FAILED.findall((pair.apaches_folder / "broker.log").read_text()))
+    print("only ours", ours - apaches, "only Apache's", apaches - ours)
+    assert (ours - apaches, apaches - ours) == (Counter(), Counter())
+
+
+def differences(pair: Pair, scenarios: dict[str, list[Frame]]) -> dict[str, tuple[object, object]]:
+    def both(name: str) -> tuple[object, object]:
+        found = []
+        for address in (pair.ours, pair.apaches):
+            seen = exchange(address, scenarios[name])
+            found.append(([comparable(answer) for answer in seen.answers], seen.end, seen.was_late))
+        return found[0], found[1]
+
+    with ThreadPoolExecutor(4) as pool:
+        results = dict(zip(scenarios, pool.map(both, scenarios), strict=True))
+    found = {name: (ours, apaches) for name, (ours, apaches) in results.items() if ours != apaches}
+    for name, (ours, apaches) in found.items():
+        print(f"{name}\n  ours    {ours}\n  Apache's {apaches}")
+    return found
+
+
+def test_what_differs_on_purpose_still_does(pair: Pair) -> None:
+    assert differences(pair, OTHERWISE).keys() == OTHERWISE.keys()
