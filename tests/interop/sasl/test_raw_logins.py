@@ -22,8 +22,6 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 FAILED = re.compile(
     r"Failed (?:re-)?authentication with /127\.0\.0\.1 \(channelId=[^)]*\) \((.*?)\)(?: \(org\.apache|$)", re.M
 )
-    r"Failed (?:re-)?authentication with /127\.0\.0\.1 \(channelId=[^)]*\) \((.*?)\)(?: \(org\.apache|$)", re.M
-)
 
 
 class Pair(NamedTuple):
