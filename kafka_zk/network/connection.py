@@ -167,6 +167,8 @@ class Connection:
 
     def end_login(self) -> None:
         """The client has logged in."""
+        again = "re-" if self.has_logged_in else ""
+        selector_log.debug("%s Successfully %sauthenticated with /%s", self._host.log_prefix, again, self.client_host)
         self.is_logging_in = False
         self.has_logged_in = True
         self._reader.limit(self._host.max_request_bytes)
