@@ -109,6 +109,18 @@ class SaslAuthenticationException(AuthenticationException):
     java_class = ERRORS_PACKAGE + "SaslAuthenticationException"
 
 
+class UnsupportedSaslMechanismException(AuthenticationException):
+    """The broker does not offer the mechanism of the login."""
+
+    java_class = ERRORS_PACKAGE + "UnsupportedSaslMechanismException"
+
+
+class IllegalSaslStateException(AuthenticationException):
+    """The broker did not expect a login here."""
+
+    java_class = ERRORS_PACKAGE + "IllegalSaslStateException"
+
+
 class UnsupportedSecurity(KafkaException):
     """The configuration asks for security features that this client does not support yet."""
 

@@ -46,7 +46,7 @@ class Cluster:
     def __init__(self, config: ClientConfig, *, client_id: str, log_prefix: str) -> None:
         """Blocks (resolves names, reads stores). Raises ConfigException."""
         self._config = config
-        self._security = connection_security(config)
+        self._security = connection_security(config, client_id)
         self._backoff = backoff_of(config, "reconnect.backoff")
         self._client_id = client_id
         self.log_prefix = log_prefix

@@ -18,7 +18,7 @@ from kafka_zk.client.addresses import Address, java_text, resolve
 from kafka_zk.client.errors import AuthenticationException, DisconnectException, TimeoutException
 from kafka_zk.client.network.frames import SIZE, api_versions_request, decode_answer, encode_request, size_of_frame
 from kafka_zk.client.network.node_versions import NodeVersions, key_of, stepped_back
-from kafka_zk.client.network.security import NO_SECURITY, ConnectionSecurity
+from kafka_zk.client.network.security import NO_SECURITY, ConnectionSecurity, Login
 from kafka_zk.client.network.transports import closed_before_an_answer, transport_of
 from kafka_zk.protocol.errors import ErrorCode, error_class_for
 from kafka_zk.protocol.message import Message
@@ -69,6 +69,7 @@ class Connection:
         self._client_id = client_id
         self._correlation_ids = itertools.count()
         self._is_first = True
+        self._login: Login | None = None
         connected, tried = _connect(address, setup_timeout_ms, deadline_s)
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -97,6 +98,8 @@ class Connection:
 
         Raises TimeoutException at `deadline_s` (the connection cannot be used after that), DisconnectException.
         """
+        if self._login is not None and time.monotonic() >= self._login.renew_at_s:
+            self._log_in(self._login.again(), deadline_s)
         api_key = key_of(request)
         correlation_id = next(self._correlation_ids)
         pieces = encode_request(request, value, version, correlation_id=correlation_id, client_id=self._client_id)
@@ -108,14 +111,18 @@ class Connection:
             self._shake_hands(deadline_s)
             if security.login is not None:
                 login = security.login(host)
-                pieces = login.begin()
-                while not login.is_complete:
-                    pieces = login.take(self._exchange(pieces, deadline_s))
+                self._log_in(login, deadline_s)
         except AuthenticationException as error:
             error.address = tried
             raise
         except DisconnectException as error:
             raise CutShort(tried, error) from error
+
+    def _log_in(self, login: Login, deadline_s: float) -> None:
+        self._login = login
+        pieces = login.begin()
+        while not login.is_complete:
+            pieces = login.take(self._exchange(pieces, deadline_s))
 
     def _shake_hands(self, deadline_s: float) -> None:
         try:

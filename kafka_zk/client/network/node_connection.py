@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import logging
 import selectors
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,6 +104,7 @@ class NodeConnection:
         self._on_lost = on_lost
         self._channel: Channel | None = None
         self._login: Login | None = None
+        self._is_renewing = False
         self._events = 0
         self._waiting: deque[PendingRequest] = deque()
         self._in_flight: deque[PendingRequest] = deque()
@@ -199,6 +201,11 @@ class NodeConnection:
             if self._waiting and now_ms >= self.retry_at_ms:
                 self.connect(now_ms)
         elif self.state is State.READY:
+            if self._waiting and self._renewal_is_due():
+                # What is in flight is answered first.
+                if not self._in_flight:
+                    self._renew_login(now_ms)
+                return
             while self._waiting and self._has_room(now_ms):
                 self._send(self._waiting.popleft(), now_ms)
             if not self.request_count and now_ms >= self._idle_until_ms():
@@ -323,8 +330,31 @@ class NodeConnection:
         pieces = login.take(frame)
         if pieces:
             self._write_pieces(pieces, now_ms)
-        if login.is_complete:
+        if login.is_complete and self._is_renewing:
+            self._is_renewing = False
+            self.state = State.READY
+            self._setup_deadline_ms = NEVER_MS
+        elif login.is_complete:
             self._begin_versions(now_ms)
+
+    def _renewal_is_due(self) -> bool:
+        return self._login is not None and time.monotonic() >= self._login.renew_at_s
+
+    def _renew_login(self, now_ms: int) -> None:
+        """Log in again before the broker ends the session (KIP-368). Requests wait meanwhile."""
+        assert self._login is not None
+        self._is_renewing = True
+        self.state = State.LOGGING_IN
+        self._setup_deadline_ms = now_ms + self._settings.request_timeout_ms
+        try:
+            self._login = self._login.again()
+            self._write_pieces(self._login.begin(), now_ms)
+        except AuthenticationException as error:
+            self.lose(error, now_ms)
+        except OSError as error:
+            self.lose(DisconnectException(str(error)), now_ms)
+        else:
+            self._watch_as_needed()
 
     def _begin_versions(self, now_ms: int) -> None:
         self.state = State.CHECKING_API_VERSIONS
@@ -428,6 +458,7 @@ class NodeConnection:
             channel.close()
         self._events = 0
         self._login = None
+        self._is_renewing = False
         self.state = State.DISCONNECTED
         self._setup_deadline_ms = NEVER_MS
 

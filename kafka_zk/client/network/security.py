@@ -39,6 +39,15 @@ class Login(Protocol):
         """Whether the broker accepted the login: requests may follow."""
         ...
 
+    @property
+    def renew_at_s(self) -> float:
+        """When to log in again on the same connection (time.monotonic), before the session ends; inf: never."""
+        ...
+
+    def again(self) -> Login:
+        """The login that renews this one (KIP-368)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSecurity:

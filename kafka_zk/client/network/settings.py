@@ -69,11 +69,11 @@ def network_settings(
         config.integer("receive.buffer.bytes"),
         max_in_flight,
         config.text("metadata.recovery.strategy").lower() == "rebootstrap",
-        connection_security(config),
+        connection_security(config, client_id),
     )
 
 
-def connection_security(config: ClientConfig) -> ConnectionSecurity:
+def connection_security(config: ClientConfig, client_id: str) -> ConnectionSecurity:
     """What `security.protocol`, `ssl.*` and `sasl.*` say. Blocks: reads stores.
 
     Raises ConfigException with Kafka's texts, UnsupportedSecurity for what only Java has.
@@ -84,7 +84,7 @@ def connection_security(config: ClientConfig) -> ConnectionSecurity:
     return ConnectionSecurity(
         protocol,
         _tls_context(config) if protocol in ("SSL", "SASL_SSL") else None,
-        _login(config) if protocol.startswith("SASL_") else None,
+        _login(config, client_id) if protocol.startswith("SASL_") else None,
     )
 
 
@@ -99,9 +99,11 @@ def _tls_context(config: ClientConfig) -> ssl.SSLContext:
     return client_context(TlsSettings.of({name: config.raw(name) for name in CLIENT_SECURITY if "ssl." in name}))
 
 
-def _login(config: ClientConfig) -> Callable[[str], Login]:
-    protocol = config.text("security.protocol").upper()
-    raise UnsupportedSecurity(f"security.protocol={protocol} cannot be used: SASL is not supported yet.")
+def _login(config: ClientConfig, client_id: str) -> Callable[[str], Login]:
+    # Imported here: a tool without SASL does not pay for it.
+    from kafka_zk.client.network.sasl_login import login_of
+
+    return login_of(config, client_id)
 
 
 def metadata_settings(

@@ -87,7 +87,8 @@ def _unsecured(options: Mapping[str, str], wall_s: Callable[[], float]) -> NewEx
         raise LoginError(f"The claim {scope_claim} must be a text or a list")
 
     def exchange() -> Exchange:
-        now_s = wall_s()
+        # In whole milliseconds, as brokers count: a token must not be of the next one.
+        now_s = int(wall_s() * 1000) / 1000
         return OAuthBearerClient(_token({"iat": now_s, "exp": now_s + lifetime_s, **claims}), extensions)
 
     return exchange
