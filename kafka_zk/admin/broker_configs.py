@@ -19,7 +19,7 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.dynamic import check_changes, is_password, take_over, to_store, usable
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.password_encoder import PasswordEncoder
-from kafka_zk.config.reconfiguration import changed_keys, check_step
+from kafka_zk.config.reconfiguration import changed_keys, check_step, nested
 from kafka_zk.zk.cluster import controller
 from kafka_zk.zk.entity_configs import (
     announce_config_change,
@@ -44,11 +44,21 @@ class BrokerConfigs:
         self.config = config
         self._encoder = PasswordEncoder.of(config, os.urandom)
         self._parts: list[Reconfigure] = []
+        self._checks: list[Reconfigure] = []
+        self._on_untouched: list[Callable[[BrokerConfig], None]] = []
         self._turn = RLock()
 
     def tell(self, part: Reconfigure) -> None:
         """From now on call `part` after each change, in the order of these calls."""
         self._parts.append(part)
+
+    def ask(self, check: Reconfigure) -> None:
+        """From now on call `check` before each change; it raises ConfigException for what its part cannot follow."""
+        self._checks.append(check)
+
+    def before_write(self, reload: Callable[[BrokerConfig], None]) -> None:
+        """From now on call `reload` with what this broker's configuration becomes, before that is written."""
+        self._on_untouched.append(reload)
 
     def load(self, zk: ZkClient, broker_id: int) -> None:
         """Blocks. Apply the stored configs at startup, without notifying parts."""
@@ -67,7 +77,7 @@ class BrokerConfigs:
         with self._turn:
             try:
                 now = self._with(texts, for_all_brokers=for_all_brokers)
-                check_step(self.config, now)
+                self._check_step(now)
             except ConfigException as error:
                 whose = "Cluster default configs" if for_all_brokers else f"Per-broker configs of {self.config.node_id}"
                 log.error("%s could not be applied: %s: %s", whose, ", ".join(sorted(texts)), error)
@@ -85,10 +95,19 @@ class BrokerConfigs:
                     log.exception("Part of the broker failed to apply its new configuration")
 
     def check(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> None:
-        """Raise ConfigException, with Kafka's words, unless these may be all values of that layer."""
+        """Blocks. Raise ConfigException, with Kafka's words, unless these may be all values of that layer."""
         # Of several that are wrong, Kafka names the first of its own order.
         check_changes(in_properties_order(texts), for_all_brokers=for_all_brokers)
-        check_step(self.config, self._with(texts, for_all_brokers=for_all_brokers))
+        self._check_step(self._with(texts, for_all_brokers=for_all_brokers))
+
+    def reload(self, texts: Mapping[str, str]) -> None:
+        """Blocks. `texts` are about to be written for this broker: what it has read from files may be read again.
+
+        Raises ConfigException where that fails.
+        """
+        now = self._with(texts, for_all_brokers=False)
+        for reload in self._on_untouched:
+            reload(now)
 
     def readable(self, stored: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:
         """The usable ones of the `stored` values, with passwords decoded."""
@@ -97,6 +116,16 @@ class BrokerConfigs:
     def to_store(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:
         """`texts` as ZooKeeper shall hold them. Raises ConfigException for passwords that cannot be encoded."""
         return to_store(texts, for_all_brokers=for_all_brokers, encoder=self._encoder)
+
+    def _check_step(self, now: BrokerConfig) -> None:
+        """Blocks. Raises ConfigException."""
+        if changed_keys(self.config, now):
+            for check in self._checks:
+                try:
+                    check(self.config, now)
+                except ConfigException as error:
+                    raise nested(error) from error
+        check_step(self.config, now)
 
     def _with(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> BrokerConfig:
         layers = self.config.layers

@@ -112,6 +112,8 @@ class ConfigAdmin:
             whose = f"broker {self._broker_id}" if name else "brokers"
             log.info("Updating %s with new configuration : %s", whose, _loggable(texts))
             with _refusals_of(ConfigResourceType.BROKER, name):
+                if name:
+                    self._broker_configs.reload(texts)
                 return self._broker_configs.to_store(texts, for_all_brokers=not name)
 
         self._change(_broker_path(name), change, keep_others=keep_others)

@@ -106,7 +106,6 @@ class Parts:
         started_ms = self._clock.wall_ms()
         for warning in start_up_warnings(self.config):
             log.warning(warning)
-        self._tls.check()
         self._logins.check()
         start_hub_pool()
         # Imports fill the time that the start waits for ZooKeeper and the disk.
@@ -259,6 +258,7 @@ class Parts:
 
     def _bind_listeners(self) -> None:
         """Ports must be known before the registration; requests are accepted at the very end."""
+        self._tls.check()
         self._logins.follow_listeners()
         self.stops.add("logins", self._logins.stop)
         dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
@@ -378,7 +378,10 @@ class Parts:
         tell(lambda before, now: self._log_manager.broker_config_changed(before))
         tell(lambda before, now: self._replica_manager.broker_config_changed())
         tell(lambda before, now: self._socket_server.use_limits_of(self._socket_settings()))
+        tell(self._tls.follow)
         tell(self._follow_listeners)
+        self._broker_configs.ask(self._tls.check_change)
+        self._broker_configs.before_write(self._tls.reload_changed_files)
         tell(self._follow_unclean_default)
         handlers: dict[str, EntityHandler] = {"topics": self._on_topic_overrides, "brokers": self._on_broker_overrides}
         handlers |= dict.fromkeys(QUOTA_TYPES, quotas.apply)

@@ -1,19 +1,38 @@
 """The TLS of this broker: of its listeners, and of its own connections to other brokers.
 
-Role        Acts: reads the stores, in a thread once the broker runs. Follows the configuration: a listener's stores may
-            be replaced while it is open (KIP-226).
-Invariants  A listener whose stores cannot be read does not open, and a change that would break one is refused before
-            it is written. The brokers' listener must believe its own certificate.
-Source      SslFactory, SslEngineValidator in Kafka 3.9; DynamicBrokerConfig.
+Role        Acts: reads the stores, in a thread once the broker runs. Follows the configuration: the stores of a
+            listener may be replaced while it is open (KIP-226).
+Invariants  A listener whose stores cannot be read does not open. A change that would break one is refused before it is
+            written; if it comes all the same, the old stores stay in use.
+            The brokers' listener must believe its own certificate, and the one before a change.
+Source      SslFactory, SslEngineValidator in Kafka 3.9; DynamicBrokerConfig.processListenerReconfigurable and
+            reloadUpdatedFilesWithoutConfigChange.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from gevent import get_hub
+
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.errors import ConfigException
 from kafka_zk.network.channel import PeerSecurity
-from kafka_zk.network.listener_tls import ListenerTls, listener_tls, uses_tls
+from kafka_zk.network.listener_tls import ListenerTls, listener_tls, settings_of, stamps_of, uses_tls
 from kafka_zk.tls.contexts import client_context
-from kafka_zk.tls.self_check import check_own_certificate
+from kafka_zk.tls.errors import TlsError
+from kafka_zk.tls.replacement import CONFIG_EXCEPTION, difference, refusal
+from kafka_zk.tls.self_check import check_own_certificate, failure_between
+from kafka_zk.tls.settings import TlsSettings
+
+FAILED = "Validation of dynamic config update of SSLFactory failed"
+
+Result = TypeVar("Result")
+
+log = logging.getLogger("org.apache.kafka.common.security.ssl.SslFactory")
 
 
 class BrokerTls:
@@ -37,6 +56,7 @@ class BrokerTls:
             if listener_name == self._config.inter_broker_listener_name:
                 check_own_certificate(found.settings)
             self._listeners[listener_name] = found
+            _tell(found)
         return found
 
     def of_peers(self, listener_name: str) -> PeerSecurity | None:
@@ -45,5 +65,113 @@ class BrokerTls:
             return None
         found = self._peers.get(listener_name)
         if found is None:
-            found = self._peers[listener_name] = PeerSecurity(tls=client_context(self.of(listener_name).settings))
+            found = self._peers[listener_name] = _peer_security(self.of(listener_name))
         return found
+
+    # --- stores that change while the broker runs --------------------------------------------------------------------
+
+    def check_change(self, before: BrokerConfig, now: BrokerConfig) -> None:
+        """Blocks. Raise ConfigException, in Kafka's words, unless each listener may have its stores of `now`."""
+        for name in _encrypting(now) - self._listeners.keys():
+            _in_thread(partial(listener_tls, now, name))
+        for name, used in list(self._listeners.items()):
+            settings = _changed_settings(before, now, name)
+            if settings is not None:
+                _in_thread(partial(_replaced, name, used, settings, now))
+
+    def follow(self, before: BrokerConfig, now: BrokerConfig) -> None:
+        """Blocks. Use the stores of `now`, which `check_change` has let pass, and forget listeners that are gone."""
+        for name in self._listeners.keys() - _encrypting(now):
+            del self._listeners[name]
+            self._peers.pop(name, None)
+        for name in _encrypting(now) - self._listeners.keys():
+            self._listeners[name] = _in_thread(partial(listener_tls, now, name))
+            _tell(self._listeners[name])
+        for name, used in list(self._listeners.items()):
+            settings = _changed_settings(before, now, name)
+            if settings is not None:
+                self._use(name, used, settings)
+
+    def reload_changed_files(self, now: BrokerConfig) -> None:
+        """Blocks. Read those stores again whose files were written since, unless `now` changes their settings, too.
+
+        Raises ConfigException, and then goes on with what was used.
+        """
+        for name, used in list(self._listeners.items()):
+            if _changed_settings(self._config, now, name) is None and stamps_of(used.settings) != used.stamps:
+                self._use(name, used, used.settings)
+
+    def _use(self, name: str, used: ListenerTls, settings: TlsSettings) -> None:
+        found = _in_thread(partial(_replaced, name, used, settings, self._config))
+        peers = _in_thread(partial(_peer_security, found))
+        self._listeners[name], self._peers[name] = found, peers
+        _tell(found)
+
+
+def _replaced(name: str, used: ListenerTls, settings: TlsSettings, config: BrokerConfig) -> ListenerTls:
+    """`used` with the stores of `settings`. Blocks on the disk, so it runs in a thread. Raises ConfigException."""
+    try:
+        found = used.with_stores_of(settings)
+        why = refusal(used.settings, found.settings) or difference(
+            used.own,
+            found.own,
+            may_change_names=bool(config.for_listener(name, "ssl.allow.dn.changes")),
+            may_change_alternatives=bool(config.for_listener(name, "ssl.allow.san.changes")),
+        )
+        if why is not None:
+            raise ConfigException(f"{FAILED}: {CONFIG_EXCEPTION}: {why}")
+        if name == config.inter_broker_listener_name:
+            _check_neighbours(used, found)
+    except TlsError as error:
+        raise ConfigException(f"{FAILED}: {error.as_java}") from error
+    return found
+
+
+def _check_neighbours(used: ListenerTls, found: ListenerTls) -> None:
+    """Brokers with the old stores and those with the new must go on talking, in both directions."""
+    for server, client in ((used, found), (found, used)):
+        failure = failure_between(server.context, client.as_client)
+        if failure is not None:
+            raise ConfigException(f"{FAILED}: javax.net.ssl.SSLHandshakeException: {failure}")
+
+
+def _peer_security(listener: ListenerTls) -> PeerSecurity:
+    return PeerSecurity(tls=client_context(listener.settings))
+
+
+def _encrypting(config: BrokerConfig) -> set[str]:
+    return {each.listener_name for each in config.listeners if uses_tls(each.security_protocol)}
+
+
+def _changed_settings(before: BrokerConfig, now: BrokerConfig, name: str) -> TlsSettings | None:
+    """What a listener has `now` if that is something else; None also for one that is gone, or does not encrypt."""
+    if name not in _encrypting(now):
+        return None
+    try:
+        settings = settings_of(now, name)
+    except TlsError as error:
+        raise ConfigException(f"{FAILED}: {error.as_java}") from error
+    was = settings_of(before, name)
+    return None if (settings.key, settings.trust) == (was.key, was.trust) else settings
+
+
+def _in_thread(work: Callable[[], Result]) -> Result:
+    """Blocks. What `work` returns or raises."""
+    outcome: Result | ConfigException = get_hub().threadpool.apply(_outcome_of, (work,))
+    if isinstance(outcome, ConfigException):
+        raise outcome
+    return outcome
+
+
+def _outcome_of(work: Callable[[], Result]) -> Result | ConfigException:
+    # gevent prints the traceback of every exception that leaves a thread.
+    try:
+        return work()
+    except ConfigException as error:
+        return error
+
+
+def _tell(listener: ListenerTls) -> None:
+    key, trust = listener.settings.key, listener.settings.trust
+    message = "Created new SERVER SSL engine builder with keystore %s truststore %s"
+    log.info(message, "null" if key is None else key, "null" if trust is None else trust)

@@ -68,9 +68,13 @@ def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
             if not changed.isdisjoint(keys):
                 check(old, new)
     except ConfigException as error:
-        # The nesting is Kafka's: it hands its own exception on as the wrong value.
-        cause = f"org.apache.kafka.common.config.ConfigException: {error}"
-        raise ConfigException(f"Invalid value {cause} for configuration Invalid dynamic configuration") from error
+        raise nested(error) from error
+
+
+def nested(error: ConfigException) -> ConfigException:
+    """A part's refusal as Kafka tells it: it hands its own exception on as the wrong value."""
+    cause = f"org.apache.kafka.common.config.ConfigException: {error}"
+    return ConfigException(f"Invalid value {cause} for configuration Invalid dynamic configuration")
 
 
 def _check_own_keys_of(listener: EndPoint, new: BrokerConfig) -> None:

@@ -8,16 +8,20 @@ Source      SslChannelBuilder, DefaultKafkaPrincipalBuilder, ChannelBuilders in 
 from __future__ import annotations
 
 import logging
+import os
 import ssl
+from dataclasses import replace
 from typing import Protocol
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.layers import listener_key
 from kafka_zk.network.transport import ANONYMOUS
-from kafka_zk.tls.contexts import server_context
+from kafka_zk.tls.contexts import client_context, server_context
 from kafka_zk.tls.mapping_rules import PrincipalMapper
 from kafka_zk.tls.names import subject_of
+from kafka_zk.tls.own_certificates import own_certificates
 from kafka_zk.tls.settings import TlsSettings
+from kafka_zk.tls.stores import load_keys
 
 KEYS = (
     "ssl.cipher.suites",
@@ -53,14 +57,36 @@ class ListenerTls:
     def __init__(self, settings: TlsSettings, mapper: PrincipalMapper | None) -> None:
         """`mapper`: None where SASL says who a client is. Blocks on the disk. Raises TlsError."""
         self.settings = settings
+        self.stamps = stamps_of(settings)
+        # Loaded before the context: a replaced file is seen by its stamp, and read again.
+        self.own = own_certificates(load_keys(settings.key)) if settings.key is not None else ()
         self.context: ssl.SSLContext = server_context(settings)
+        self.as_client = client_context(replace(settings, checks_host_name=False))
+        """A neighbour with these stores, for checks in memory."""
         self._mapper = mapper
+
+    def with_stores_of(self, settings: TlsSettings) -> ListenerTls:
+        """The same listener with other stores, and nothing else of `settings`. Blocks on the disk. Raises TlsError."""
+        return ListenerTls(replace(self.settings, key=settings.key, trust=settings.trust), self._mapper)
 
     def principal_of(self, certificate: bytes | None) -> str:
         """Of a client with this certificate in DER. Raises NoMatchingRule."""
         if self._mapper is None or certificate is None:
             return ANONYMOUS
         return f"User:{self._mapper.name_of(subject_of(certificate))}"
+
+
+def stamps_of(settings: TlsSettings) -> tuple[tuple[str, int], ...]:
+    """The files of the stores, and when each was written (epoch ns; -1 for one that is not there)."""
+    sources = (settings.key, settings.trust)
+    return tuple((each.location, _written_ns(each.location)) for each in sources if each and each.location)
+
+
+def _written_ns(location: str) -> int:
+    try:
+        return os.stat(location).st_mtime_ns
+    except OSError:
+        return -1
 
 
 def uses_tls(security_protocol: str) -> bool:

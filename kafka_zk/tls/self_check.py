@@ -23,13 +23,13 @@ _ROUNDS = 8
 
 def check_own_certificate(settings: TlsSettings) -> None:
     """Raise TlsError unless a client with these settings and a server with them shake hands. Blocks on the disk."""
-    if failure_between(settings, settings) is not None:
+    asking = client_context(replace(settings, checks_host_name=False))
+    if failure_between(server_context(settings), asking) is not None:
         raise TlsError(OWN_FAILS)
 
 
-def failure_between(server: TlsSettings, client: TlsSettings) -> str | None:
-    """Why these two do not shake hands, None if they do. Host names are not compared. Raises TlsError."""
-    serving, asking = server_context(server), client_context(replace(client, checks_host_name=False))
+def failure_between(serving: ssl.SSLContext, asking: ssl.SSLContext) -> str | None:
+    """Why these two do not shake hands, None if they do. `asking` must not look at host names."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = (asking.wrap_bio(to_client, to_server), serving.wrap_bio(to_server, to_client, server_side=True))
     try:

@@ -23,10 +23,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from kafka_zk.tls import jks, pem
-from kafka_zk.tls.errors import TlsError
+from kafka_zk.tls.errors import FAILED, TlsError
 from kafka_zk.tls.settings import PEM, KeySource, TrustSource
 
 MAX_STORE_BYTES = 16 * 1024 * 1024
+NO_ANCHORS = "java.security.InvalidAlgorithmParameterException"
 _TYPES = ("JKS", "PKCS12", "JCEKS")
 _REASONS = (ValueError, TypeError, OSError, TlsError)
 
@@ -46,7 +47,7 @@ def load_keys(source: KeySource) -> list[KeyEntry]:
         try:
             return [_pem_entry(source.key, source.certificate_chain or "", source.key_password)]
         except _REASONS as error:
-            raise TlsError(f"Invalid PEM keystore configs: {_reason(error)}") from None
+            raise TlsError("Invalid PEM keystore configs", _reason(error)) from None
     location = source.location or ""
     try:
         data = read_file(location)
@@ -55,7 +56,7 @@ def load_keys(source: KeySource) -> list[KeyEntry]:
             return [_pem_entry(text, text, source.key_password)]
         return _store_keys(data, source)
     except _REASONS as error:
-        raise TlsError(f"{_failed(location, source.store_type)}: {_reason(error)}") from None
+        raise _failed(location, source.store_type, error) from None
 
 
 def load_trusted(source: TrustSource) -> list[bytes]:
@@ -64,7 +65,7 @@ def load_trusted(source: TrustSource) -> list[bytes]:
         try:
             return _checked(pem.certificates(source.certificates))
         except _REASONS as error:
-            raise TlsError(f"Invalid PEM truststore configs: {_reason(error)}") from None
+            raise TlsError("Invalid PEM truststore configs", _reason(error)) from None
     location = source.location or ""
     try:
         data = read_file(location)
@@ -72,10 +73,10 @@ def load_trusted(source: TrustSource) -> list[bytes]:
             return _checked(pem.certificates(data.decode("utf-8", "replace")))
         trusted = _store_certificates(data, source)
     except _REASONS as error:
-        raise TlsError(f"{_failed(location, source.store_type)}: {_reason(error)}") from None
+        raise _failed(location, source.store_type, error) from None
     if not trusted:
         # Java's reason why no certificate could ever be checked.
-        raise TlsError("the trustAnchors parameter must be non-empty")
+        raise TlsError("the trustAnchors parameter must be non-empty", java_class=NO_ANCHORS)
     return trusted
 
 
@@ -92,10 +93,10 @@ def read_file(location: str) -> bytes:
         return file.read(MAX_STORE_BYTES)
 
 
-def _failed(location: str, store_type: str) -> str:
+def _failed(location: str, store_type: str, error: Exception) -> TlsError:
     if store_type == PEM:
-        return f"Failed to load PEM SSL keystore {location}"
-    return f"Failed to load SSL keystore {location} of type {store_type}"
+        return TlsError(f"Failed to load PEM SSL keystore {location}", _reason(error))
+    return TlsError(f"Failed to load SSL keystore {location} of type {store_type}", _reason(error), FAILED)
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,133 @@
+"""Stores that change while the broker runs: which are refused, when a new one is used, and by whom."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from cryptography import x509
+
+from tests.support.broker import OurBroker
+from tests.support.certificates import LOOPBACK, PASSWORD, CertificateAuthority
+from tests.support.processes import free_port, wait_until
+
+PREFIX = "listener.name.secure."
+REFUSED = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of SSLFactory "
+    "failed: {} for configuration Invalid dynamic configuration"
+)
+
+
+class Served:
+    """A broker with a listener of plain text for its administrator, and one of SSL whose stores change."""
+
+    def __init__(self, folder: Path, zookeeper: str) -> None:
+        self.authority, self.folder = CertificateAuthority(), folder
+        self.port = free_port()
+        first = self.issue("first")
+        shutil.copy(first, folder / "used.p12")
+        self.broker = OurBroker(
+            folder / "broker",
+            zookeeper,
+            overrides={
+                "listeners": f"PLAINTEXT://127.0.0.1:{free_port()},SECURE://127.0.0.1:{self.port}",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECURE:SSL",
+                "inter.broker.listener.name": "PLAINTEXT",
+                "password.encoder.secret": "encoder-secret",
+                f"{PREFIX}ssl.keystore.location": str(folder / "used.p12"),
+                f"{PREFIX}ssl.keystore.password": PASSWORD,
+            },
+        ).start()
+        self.admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
+
+    def issue(self, name: str, common_name: str = "broker", sans: tuple[str, ...] = LOOPBACK) -> Path:
+        return self.authority.issue(common_name, self.folder / name, sans=sans).keystore_p12
+
+    def served(self) -> int:
+        """The serial number of the certificate that a new connection sees."""
+        with self.connection() as secured:
+            return serial_of(secured)
+
+    def connection(self) -> ssl.SSLSocket:
+        context = ssl.create_default_context(cadata=self.authority.pem.decode())
+        plain = socket.create_connection(("127.0.0.1", self.port), 10)
+        return context.wrap_socket(plain, server_hostname="localhost")
+
+    def alter(self, **values: str) -> None:
+        """Sets keys of the listener, or plain ones with a leading underscore. Raises KafkaException."""
+        entries = [
+            ConfigEntry(
+                (PREFIX if name.startswith("ssl") else "") + name.replace("_", "."),
+                text,
+                incremental_operation=AlterConfigOpType.SET,
+            )
+            for name, text in values.items()
+        ]
+        resource = ConfigResource(ResourceType.BROKER, "0", incremental_configs=entries)
+        self.admin.incremental_alter_configs([resource])[resource].result(20)
+
+
+def serial_of(secured: ssl.SSLSocket) -> int:
+    data = secured.getpeercert(binary_form=True)
+    assert data is not None
+    return x509.load_der_x509_certificate(data).serial_number
+
+
+@pytest.fixture
+def served(zookeeper_connect: str, tmp_path: Path) -> Iterator[Served]:
+    running = Served(tmp_path, zookeeper_connect)
+    yield running
+    running.broker.stop()
+
+
+def test_a_store_replaced_in_place_is_used_after_the_next_alter_and_open_connections_live_on(served: Served) -> None:
+    """(security 12.9)"""
+    first = served.served()
+    with served.connection() as early:
+        shutil.copy(served.issue("second"), served.folder / "used.p12")
+        assert served.served() == first, "nobody has asked for the new file"
+        served.alter(log_cleaner_threads="1")
+        assert served.served() != first
+        early.sendall(bytes.fromhex("0000000c 0012 0000 00000007 0002 6162".replace(" ", "")))
+        assert early.recv(8)[4:] == bytes.fromhex("00000007"), "answered with the certificate of before"
+        assert serial_of(early) == first
+
+
+def test_a_store_that_does_not_fit_is_refused_and_the_old_one_served(served: Served) -> None:
+    """(security 12.10)"""
+    first = served.served()
+    other_name = served.issue("other-name", "else")
+    fewer = served.issue("fewer", sans=("localhost",))
+    more = served.issue("more", sans=(*LOOPBACK, "kafka.example.com"))
+
+    def refusal_of(**values: str) -> str:
+        with pytest.raises(KafkaException) as refused:
+            served.alter(**values)
+        error = refused.value.args[0]
+        assert error.code() == 42
+        return str(error.str())
+
+    exception = "org.apache.kafka.common.config.ConfigException"
+    assert refusal_of(ssl_keystore_location=str(other_name)) == REFUSED.format(
+        f"{exception}: Keystore DistinguishedName does not match:  existing={{alias=key, DN=CN=broker}}, "
+        "new={alias=key, DN=CN=else}"
+    )
+    assert "Keystore SubjectAltNames do not match:  existing={alias=key, SAN=[[" in refusal_of(
+        ssl_keystore_location=str(fewer)
+    )
+    assert refusal_of(ssl_keystore_password="wrong") == REFUSED.format(
+        f"org.apache.kafka.common.KafkaException: Failed to load SSL keystore {served.folder / 'used.p12'} of type JKS"
+    )
+    trust = served.authority.issue("x", served.folder / "x").truststore_p12
+    assert "Cannot add SSL truststore to an existing listener" in refusal_of(
+        ssl_truststore_location=str(trust), ssl_truststore_password=PASSWORD
+    )
+    assert served.served() == first
+    served.alter(ssl_keystore_location=str(more))
+    wait_until(lambda: served.served() != first, "the store with one more host is served")
