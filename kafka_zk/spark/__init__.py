@@ -18,3 +18,14 @@ def register(session: SparkSession) -> None:
 
     session.dataSource.register(KafkaDataSource)
     session.dataSource.register(LogDataSource)
+    _redact(session)
+
+
+def _redact(session: SparkSession) -> None:
+    """Options that hold secrets of clients do not show in plans, the UI and the event log."""
+    from kafka_zk.spark.client_secrets import REDACTED
+
+    name = "spark.sql.redaction.options.regex"
+    given = session.conf.get(name, None)
+    if not given or REDACTED not in given:
+        session.conf.set(name, f"{given}|{REDACTED}" if given else REDACTED)

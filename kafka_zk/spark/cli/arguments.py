@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kafka_zk.spark.cli.secrets import refuse_on_command_line
 from kafka_zk.spark.settings.declaration import JobDeclaration, Kind, Setting, SettingError, Settings
 from kafka_zk.spark.settings.jobs import JOBS
 from kafka_zk.spark.settings.toml_file import merged, read_toml, settings_of
@@ -74,6 +75,7 @@ def parse(arguments: Sequence[str]) -> Run | Packing:
     config = given.pop("config")
     options = {key.replace("_", "-"): value for key, value in given.items() if value is not None and key != "include"}
     try:
+        refuse_on_command_line(options)
         from_file = settings_of(job, read_toml(Path(config)), JOBS) if config else {}
         return Run(job, Settings(job, merged(job, from_file, options)))
     except SettingError as error:

@@ -64,12 +64,13 @@ def _run(wanted: Run, scratch: Path) -> int:
     except ImportError:
         print(f"{PROGRAM}: PySpark is not installed: pip install 'kafka_zk[spark]'", file=sys.stderr)
         return FAILED
+    from kafka_zk.spark.cli.secrets import shared
     from kafka_zk.spark.cli.session import start_session
 
     try:
         session = start_session(wanted.job.name, wanted.settings, scratch)
         job = importlib.import_module(f"kafka_zk.spark.jobs.{wanted.job.name}")
-        outcome: Outcome = job.run(session, wanted.settings)
+        outcome: Outcome = job.run(session, shared(session, wanted.job, wanted.settings, scratch))
     except Exception as error:
         return _explain(wanted.job.name, error)
     print(outcome.text, flush=True)

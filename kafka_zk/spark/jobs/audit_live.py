@@ -27,6 +27,7 @@ from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
 from kafka_zk.protocol.messages import fetch, list_offsets
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import batches, computed_crc
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.jobs.audit_findings import (
     DIGESTS,
     ERROR,
@@ -93,7 +94,7 @@ def plan(properties: Mapping[str, str], topics: list[str]) -> list[Replica]:
     """Every replica of the topics, of all that are not internal when none are named."""
     from kafka_zk.client.admin.admin_results import ConfigResource, ResourceType
 
-    with AdminClient(properties) as admin:
+    with AdminClient(resolved(properties)) as admin:
         names = topics or sorted(listing.name for listing in admin.list_topics())
         described = admin.describe_topics(names)
         configs = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
@@ -168,7 +169,7 @@ def fetched_replica(properties: Mapping[str, str], replica: Replica) -> tuple[li
 
 def _fetch_all(properties: Mapping[str, str], replica: Replica, extent: Extent) -> Iterator[memoryview]:
     """The replica's bytes from its log start to its high watermark, whole batches each time; `extent` follows."""
-    config = ClientConfig(ADMIN_KEYS, properties)
+    config = ClientConfig(ADMIN_KEYS, resolved(properties))
     cluster = Cluster(config, client_id="kafka_zk-audit", log_prefix="audit")
     calls, last_progress_s = Calls(cluster, config), time.monotonic()
     try:

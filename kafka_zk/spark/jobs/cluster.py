@@ -15,6 +15,7 @@ from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError, is_retriable
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.jobs.outcome import JobError
 
 Offsets = dict[TopicPartition, int]
@@ -33,14 +34,14 @@ def is_one_cluster(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
         return True
     ids = []
     for properties in (first, second):
-        with AdminClient(properties) as admin:
+        with AdminClient(resolved(properties)) as admin:
             ids.append(admin.describe_cluster().cluster_id)
     return ids[0] == ids[1]
 
 
 def topic_names(properties: Mapping[str, str]) -> list[str]:
     """Of all topics, internal ones too, sorted."""
-    with AdminClient(properties) as admin:
+    with AdminClient(resolved(properties)) as admin:
         return sorted(listing.name for listing in admin.list_topics(internal=True))
 
 
@@ -63,7 +64,7 @@ def _described(
 ) -> dict[str, TopicDescription]:
     wanted = sorted(set(topics))
     deadline_s = time.monotonic() + int(properties.get("request.timeout.ms", REQUEST_TIMEOUT_MS)) / 1000
-    with AdminClient(properties) as admin:
+    with AdminClient(resolved(properties)) as admin:
         while True:
             there = {listing.name for listing in admin.list_topics(internal=True)}
             is_last = time.monotonic() >= deadline_s
@@ -97,7 +98,7 @@ def ensure_topics(properties: Mapping[str, str], needed: Mapping[str, int], make
             raise JobError(f"topic {name} has {_partitions(there[name])}, but {count} are needed")
     missing = {name: count for name, count in sorted(to_make.items()) if name not in there}
     if make and missing:
-        with AdminClient(properties) as admin:
+        with AdminClient(resolved(properties)) as admin:
             admin.create_topics([NewTopic(name, count, configs=make.configs) for name, count in missing.items()])
 
 
@@ -107,7 +108,7 @@ def _partitions(count: int) -> str:
 
 def end_offsets(properties: Mapping[str, str], partitions: Iterable[TopicPartition]) -> Offsets:
     """High watermarks. Raises JobError if a leader does not return one."""
-    with AdminClient(properties) as admin:
+    with AdminClient(resolved(properties)) as admin:
         listed = admin.list_offsets(dict.fromkeys(sorted(partitions), OffsetSpec.LATEST))
     found: Offsets = {}
     for each, answer in listed.items():
@@ -127,7 +128,7 @@ def topic_ends(properties: Mapping[str, str], topic: str) -> Offsets:
 
 def committed_offsets(properties: Mapping[str, str], group: str) -> Offsets:
     """A group's committed offsets, by partition."""
-    with AdminClient(properties) as admin:
+    with AdminClient(resolved(properties)) as admin:
         return dict(sorted(admin.list_consumer_group_offsets(group).items()))
 
 
@@ -135,7 +136,7 @@ def commit_offsets(properties: Mapping[str, str], group: str, offsets: Offsets) 
     """Commit offsets for a group. Raises JobError if the coordinator refuses, for example because it has members, or
     cannot be reached."""
     try:
-        with AdminClient(properties) as admin:
+        with AdminClient(resolved(properties)) as admin:
             admin.alter_consumer_group_offsets(group, offsets)
     except (BrokerError, KafkaException) as error:
         raise JobError(f"could not commit offsets for group {group}: {error}") from error

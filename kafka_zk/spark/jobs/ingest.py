@@ -26,6 +26,7 @@ from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
 from kafka_zk.config.tables.consumer import CONSUMER_KEYS
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.jobs.cluster import (
     MakeTopics,
     cluster_properties,
@@ -136,7 +137,7 @@ def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> 
     count = partition_counts(properties, [topic], known=[topic]).get(topic)
     if count is None:
         raise JobError(f"topic {topic} no longer exists")
-    with SequencedWriter(properties) as writer:
+    with SequencedWriter(resolved(properties)) as writer:
         try:
             ends = {index: writer.decided_end(TopicPartition(topic, index)) for index in range(count)}
         except (BrokerError, KafkaException) as error:
@@ -147,7 +148,7 @@ def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> 
 def refuse_missing(properties: dict[str, str], topic: str, ranges: tuple[dict[int, int], dict[int, int]]) -> None:
     """Blocks. Raise JobError if compaction removed records: rows sent before would be sent again after newer ones."""
     starts, ends = ranges
-    given = {name: value for name, value in properties.items() if name in CONSUMER_KEYS}
+    given = {name: value for name, value in resolved(properties).items() if name in CONSUMER_KEYS}
     with RangeReader({**given, "isolation.level": "read_uncommitted"}) as reader:
         for index, end in ends.items():
             place, start = TopicPartition(topic, index), starts[index]

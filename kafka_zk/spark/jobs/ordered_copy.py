@@ -20,6 +20,7 @@ from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.types import Record
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.jobs.cluster import topic_ids
 from kafka_zk.spark.jobs.copy_plan import (
     Note,
@@ -115,7 +116,7 @@ def planned(
     before = topic_ids(target, topics)
     check_topic_ids(noted.topic_ids, before, "the target")
     places: dict[TopicPartition, Place] = {}
-    with SequencedWriter(target) as writer:
+    with SequencedWriter(resolved(target)) as writer:
         try:
             identity = writer.new_identity()
             for each, to in renamed.items():
@@ -186,7 +187,7 @@ class OrderedWriter:
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         under_way: dict[TopicPartition, _PartitionCopy] = {}
-        with SequencedWriter(self._target) as writer:
+        with SequencedWriter(resolved(self._target)) as writer:
             for batch in batches:
                 for each, rows in _by_partition(batch):
                     if each not in under_way:
@@ -257,7 +258,7 @@ def _check_none_came_late(
     target: Mapping[str, str], renamed: Mapping[TopicPartition, TopicPartition], places: Mapping[TopicPartition, Place]
 ) -> None:
     """Blocks. Raise JobError if records of a replaced note arrived after the start of its replacement."""
-    with SequencedWriter(target) as writer:
+    with SequencedWriter(resolved(target)) as writer:
         for each, place in places.items():
             if place.sending.identity.epoch:
                 end = writer.decided_end(renamed[each])

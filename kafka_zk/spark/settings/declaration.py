@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 from kafka_zk.spark.whole_number import whole_number
@@ -145,6 +146,12 @@ class Settings:
             raise SettingError(f"{job.name} requires {', '.join(missing)}")
         for group in job.needs_one_of:
             _check_one_of(job.name, group, given)
+
+    def with_mapping(self, name: str, value: Mapping[str, str]) -> Settings:
+        """The same settings with another mapping."""
+        made = copy(self)
+        made._values = self._values | {name: dict(value)}
+        return made
 
     def has(self, name: str) -> bool:
         return self._values[name] is not None

@@ -36,6 +36,14 @@ def _cluster(section: str, prefix: str, what: str, *, required: bool = True) -> 
             key="bootstrap.servers",
         ),
         Setting(
+            f"{prefix}command-config",
+            Kind.TEXT,
+            f"a properties file of client settings for {what} (security.protocol, ssl.*, sasl.*); its secrets "
+            "reach the workers as a file of Spark's",
+            section=section,
+            key="command-config",
+        ),
+        Setting(
             f"{prefix}kafka",
             Kind.MAPPING,
             f"a client setting for {what}, by Kafka's name; may be repeated",

@@ -1,6 +1,6 @@
 """Parses the options of both sources, with the names and limits of Spark's own connector.
 
-Role        Pure.
+Role        Pure, but for the files of a client's secrets.
 Source      Spark 4.2 KafkaSourceProvider.validateGeneralOptions, validateBatchOptions, validateStreamOptions.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.spark.client_secrets import public
 from kafka_zk.spark.sources.errors import SourceOptionError
 from kafka_zk.spark.whole_number import whole_number
 
@@ -47,7 +49,14 @@ def read_duration_ms(options: Mapping[str, str], name: str, default: str) -> int
 
 
 def client_properties(options: Mapping[str, str]) -> dict[str, str]:
-    """What follows `kafka.` in the names of options: settings of the client."""
-    return {
+    """What follows `kafka.` in the names of options: settings of the client, without its secrets (`client_secrets`).
+
+    Raises SourceOptionError for a config.file that cannot be read.
+    """
+    given = {
         name[len(CLIENT_PREFIX) :]: value for name, value in options.items() if name.lower().startswith(CLIENT_PREFIX)
     }
+    try:
+        return public(given)
+    except ConfigException as error:
+        raise SourceOptionError(str(error)) from error

@@ -65,6 +65,9 @@ class _Wire:
     def request_update(self) -> None:
         pass
 
+    def raise_if_refused(self) -> None:
+        pass
+
 
 class Target(SequencedWriter):
     """The real writer of one partition, with the leader, which checks sequences, in the place of the network."""

@@ -19,6 +19,7 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.admin import ADMIN_KEYS
 from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition, is_retriable
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.sources.errors import DataLossError, SourceError, SourceOptionError
 from kafka_zk.spark.sources.kafka.settings import BOOTSTRAP, ReadSettings
 from kafka_zk.spark.sources.offset_limits import EARLIEST, LATEST, OffsetLimit
@@ -247,12 +248,12 @@ class Planner:
 
     def _client(self) -> AdminClient:
         if self._admin is None:
-            properties = {name: value for name, value in self._settings.client.items() if name in ADMIN_KEYS}
+            given = self._settings.client
             try:
-                self._admin = AdminClient(properties)
+                self._admin = AdminClient({key: value for key, value in resolved(given).items() if key in ADMIN_KEYS})
             except KafkaException as error:
                 raise SourceError(
-                    f"Could not create a client for {properties[BOOTSTRAP]}: {error.__cause__ or error}"
+                    f"Could not create a client for {given[BOOTSTRAP]}: {error.__cause__ or error}"
                 ) from error
             except ConfigException as error:
                 raise SourceOptionError(str(error)) from error

@@ -19,6 +19,7 @@ from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_from_base64
 from kafka_zk.record.batch import Batch
 from kafka_zk.record.columns.batches import append_batch
 from kafka_zk.record.columns.building import ColumnBuilder
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.sources.errors import DataLossError, SourceError
 from kafka_zk.spark.sources.kafka.settings import ReadSettings
 from kafka_zk.spark.sources.ranges import OffsetRange
@@ -53,7 +54,7 @@ def read_piece(settings: ReadSettings, piece: KafkaInputPartition) -> Iterator[p
     """Blocks in each step. Raises DataLossError, SourceError."""
     columns = ColumnBuilder(with_headers=settings.include_headers)
     maker = BatchMaker(piece.topic, piece.partition, include_headers=settings.include_headers)
-    with RangeReader(settings.client) as reader:
+    with RangeReader(resolved(settings.client)) as reader:
         for batch in _batches(reader, settings, piece):
             try:
                 append_batch(columns, batch, first_offset=piece.start_offset, end_offset=piece.end_offset)

@@ -17,6 +17,7 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.producer.futures import RecordMetadata
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.sources.errors import SourceError, SourceOptionError
 from kafka_zk.spark.sources.kafka.write_settings import WriteSettings
 
@@ -48,7 +49,8 @@ def write_batches(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -
     if settings.fail_on_task_retry:
         refuse_second_try(TaskContext.get())
     try:
-        with KafkaProducer({**settings.client, "key.serializer": BYTES, "value.serializer": BYTES}) as producer:
+        client = resolved(settings.client)
+        with KafkaProducer({**client, "key.serializer": BYTES, "value.serializer": BYTES}) as producer:
             task = _Task(settings, producer)
             for batch in iterator:
                 task.send(batch)
