@@ -304,6 +304,7 @@ class Connection:
             message = "%s Failed authentication with /%s (channelId=%s) (%s)"
             selector_log.info(message, prefix, self.client_host, channel, reason)
         elif isinstance(reason, SessionEnded):
+            self._host.logins.expired += 1
             log.debug("%s Disconnecting expired channel: %s : %s", prefix, channel, reason)
         elif isinstance(reason, UnexpectedInput):
             message = "%s Unexpected error from /%s (channelId=%s); closing connection: %s"
