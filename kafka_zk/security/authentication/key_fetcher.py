@@ -59,8 +59,9 @@ class KeyFetcher:
     def start(self) -> None:
         """Blocks until the keys are there. Raises ConfigException."""
         try:
-            self._keys = self._pool.apply(fetch, (self._source.url,))
+            self._keys = self._fetch()
         except FetchFailed as failed:
+            self._pool.kill()
             raise ConfigException(f"The signing keys of tokens could not be fetched: {failed}") from None
         # A file is read once, as in Kafka.
         if not _is_file(self._source.url):
@@ -81,6 +82,14 @@ class KeyFetcher:
             return ()
         return found
 
+    def _fetch(self) -> SigningKeys:
+        """Blocks. Raises FetchFailed."""
+        found = self._pool.apply(_fetched, (self._source.url,))
+        if isinstance(found, FetchFailed):
+            raise found
+        keys: SigningKeys = found
+        return keys
+
     def _run(self) -> None:
         while True:
             self._wanted.wait(max(self._source.refresh_ms, SHORTEST_REFRESH_MS) / 1000)
@@ -92,7 +101,7 @@ class KeyFetcher:
         wait_ms, waited_ms = self._source.retry_backoff_ms, 0
         while True:
             try:
-                self._keys = self._pool.apply(fetch, (self._source.url,))
+                self._keys = self._fetch()
             except FetchFailed as failed:
                 waited_ms += wait_ms
                 if waited_ms > self._source.retry_backoff_max_ms or wait_ms <= 0:
@@ -142,6 +151,14 @@ def fetch(url: str) -> SigningKeys:
         raise FetchFailed(type(error).__name__) from None
 
 
+def _fetched(url: str) -> SigningKeys | FetchFailed:
+    """`fetch` for a thread of gevent's, which would print the traceback of an error."""
+    try:
+        return fetch(url)
+    except FetchFailed as failed:
+        return failed
+
+
 def _is_file(url: str) -> bool:
     return urllib.parse.urlsplit(url).scheme.lower() == "file"
 
@@ -159,7 +176,6 @@ def _get(url: str) -> bytes:
     # Nothing but these: no redirects, no proxies of the environment, no other protocols.
     opener.add_handler(urllib.request.HTTPHandler())
     opener.add_handler(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
-    opener.add_handler(urllib.request.HTTPErrorProcessor())
     with opener.open(url, timeout=FETCH_S) as response:
         if response.status != http.HTTPStatus.OK:
             raise FetchFailed(f"status {response.status}")

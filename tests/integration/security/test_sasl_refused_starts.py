@@ -1,0 +1,67 @@
+"""A broker whose logins cannot be what the configuration says does not start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.security.sasl_broker import OAUTH_MODULE, PREFIX, sasl_overrides
+from tests.integration.test_broker_refused_start import refusal
+
+HANDLER = f"{PREFIX}oauthbearer.sasl.server.callback.handler.class"
+SIGNED = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+NO_ENTRY = "Could not find a 'KafkaServer' or 'sasl_plaintext.KafkaServer' entry in the JAAS configuration."
+JNDI = "com.sun.security.auth.module.JndiLoginModule"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {f"{PREFIX}plain.sasl.jaas.config": None, "sasl.jaas.config": f"{OAUTH_MODULE} required;"},
+            f"{NO_ENTRY} System property 'java.security.auth.login.config' is not set",
+        ),
+        (
+            {
+                f"{PREFIX}plain.sasl.jaas.config": None,
+                "listener.name.SASL_PLAINTEXT.plain.sasl.jaas.config": f"{OAUTH_MODULE} required;",
+            },
+            NO_ENTRY,
+        ),
+        (
+            {f"{PREFIX}plain.sasl.jaas.config": f"{JNDI} required user.provider.url=x;"},
+            f"{JNDI} is not allowed. Update System property 'org.apache.kafka.disallowed.login.modules' to allow",
+        ),
+        ({f"{PREFIX}plain.sasl.jaas.config": "x required"}, "JAAS config entry not terminated by semi-colon"),
+        ({"sasl.enabled.mechanisms": "PLAIN,GSSAPI"}, "GSSAPI"),
+        ({"sasl.enabled.mechanisms": None}, "GSSAPI"),
+        ({"sasl.enabled.mechanisms": "DIGEST-MD5"}, "name DIGEST-MD5, which this broker does not have."),
+        ({f"{PREFIX}plain.sasl.server.callback.handler.class": "com.example.Mine"}, "Class com.example.Mine"),
+        ({HANDLER: None}, "OAUTHBEARER needs sasl.server.callback.handler.class"),
+        ({HANDLER: SIGNED}, "sasl.oauthbearer.jwks.endpoint.url value must be non-null"),
+        (
+            {HANDLER: SIGNED, "sasl.oauthbearer.jwks.endpoint.url": "ftp://h/keys"},
+            'contains an invalid protocol (ftp); only "http", "https", and "file" protocol are supported',
+        ),
+    ],
+)
+def test_a_login_that_cannot_be_set_up_stops_the_start_before_zookeeper_is_asked(
+    tmp_path: Path, changes: dict[str, str | None], message: str
+) -> None:
+    """(security 12.2 and, for SASL, 12.4)"""
+    overrides = {**sasl_overrides(), **changes}
+    said = refusal(tmp_path, overrides={key: value for key, value in overrides.items() if value is not None})
+    assert message in said
+    assert "alice-secret" not in said
+
+
+def test_the_file_of_signing_keys_must_be_there_and_is_shown_nowhere(tmp_path: Path, zookeeper_connect: str) -> None:
+    """CVE-2025-27817"""
+    secret = tmp_path / "secret"
+    secret.write_text("very secret text")
+    for url, reason in ((secret.as_uri(), "the answer is no JSON"), ("file:///no/such", "FileNotFoundError")):
+        overrides = sasl_overrides({HANDLER: SIGNED, "sasl.oauthbearer.jwks.endpoint.url": url})
+        said = refusal(tmp_path / reason[:4].strip(), zookeeper_connect, overrides)
+        assert f"The signing keys of tokens could not be fetched: {reason}" in said
+        assert "very secret" not in said
