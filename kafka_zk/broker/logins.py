@@ -1,5 +1,7 @@
 """What the SASL listeners of this broker offer: mechanisms with their users, credentials, tokens and keys.
 
+And how this broker itself logs in at the others.
+
 Role        Acts: fetches the keys of token issuers before a listener opens. All else is read from the configuration.
 Invariants  A listener whose mechanisms cannot be set up does not open.
 Source      SaslChannelBuilder.configure, createServerCallbackHandlers in Kafka 3.9.
@@ -17,6 +19,8 @@ from pathlib import Path
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.sasl.client.login import Login
+from kafka_zk.sasl.client.logins import MODULES, LoginError, new_exchange
 from kafka_zk.sasl.jaas import JaasError, parse_file
 from kafka_zk.sasl.scram_credentials import BY_KEY, Mechanism
 from kafka_zk.sasl.server.mechanism import ServerMechanism
@@ -28,7 +32,7 @@ from kafka_zk.sasl.server.unsecured_token import BadOption, UnsecuredRules, Unse
 from kafka_zk.security.authentication.authenticator import EnabledMechanism, ListenerLogins
 from kafka_zk.security.authentication.credential_cache import CredentialCache
 from kafka_zk.security.authentication.key_fetcher import KeyFetcher, check_url
-from kafka_zk.security.authentication.login_modules import JaasFile, login_options
+from kafka_zk.security.authentication.login_modules import JaasFile, login_modules, login_options
 from kafka_zk.security.authentication.settings import (
     OAUTHBEARER,
     PLAIN,
@@ -61,6 +65,7 @@ class Logins:
         self._file = JaasFile()
         self._fetchers: dict[str, list[KeyFetcher]] = {}
         self.listeners: dict[str, ListenerLogins] = {}
+        self._peers: dict[str, Callable[[str, Login | None], Login]] = {}
         self.credentials = CredentialCache(BY_KEY)
         self.tokens: TokenLogins | None = None
 
@@ -74,6 +79,29 @@ class Logins:
             for settings in mechanisms_of(self._config, listener_name, self._options):
                 if settings.name == OAUTHBEARER:
                     self._check_validator(listener_name, settings)
+        for of_brokers in (self._config.inter_broker_listener_name, self._config.control_plane_listener_name):
+            if of_brokers:
+                self.of_peers(of_brokers)
+
+    def of_peers(self, listener_name: str) -> Callable[[str, Login | None], Login] | None:
+        """How this broker logs in at that listener of others; None where nobody has to. Raises ConfigException."""
+        if not self._config.protocol_of(listener_name).startswith("SASL_"):
+            return None
+        found = self._peers.get(listener_name)
+        if found is None:
+            found = self._peers[listener_name] = self._login_of_peers(listener_name)
+        return found
+
+    def _login_of_peers(self, listener_name: str) -> Callable[[str, Login | None], Login]:
+        mechanism = self._config.sasl_mechanism_inter_broker_protocol
+        modules = login_modules(self._config, listener_name, mechanism, self._file)
+        wanted = MODULES.get(mechanism)
+        module = next((each for each in modules if each.name == wanted), modules[0])
+        try:
+            new = new_exchange(mechanism, module, lambda: self._clock.wall_ms() / 1000)
+        except LoginError as error:
+            raise ConfigException(f"{error} (this broker's own login at listener {listener_name})") from None
+        return lambda client_id, renewed: Login(new, client_id, again_with=renewed)
 
     def follow_listeners(self) -> None:
         """Blocks. Set up the logins of new listeners, forget those of closed ones. Raises ConfigException."""

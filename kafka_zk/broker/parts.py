@@ -57,7 +57,7 @@ from kafka_zk.metadata.first_update import FirstUpdate
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.loop import MetricsLoop
-from kafka_zk.network.channel import BrokerChannel
+from kafka_zk.network.channel import BrokerChannel, PeerSecurity
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
@@ -230,7 +230,7 @@ class Parts:
             listener_name=self._controllers_listener,
             clock=self._clock,
             connect=lambda node: connect_to_controller(
-                self.config, self.broker_id, node, self._tls.of_peers(self._controllers_listener)
+                self.config, self.broker_id, node, self._security_of_peers(self._controllers_listener)
             ),
         )
         self._controller_channel.start()
@@ -315,9 +315,13 @@ class Parts:
         """Where the controller is asked, and where its requests arrive."""
         return self.config.control_plane_listener_name or self.config.inter_broker_listener_name
 
+    def _security_of_peers(self, listener_name: str) -> PeerSecurity:
+        """How this broker connects to that listener of the others."""
+        return PeerSecurity(self._tls.of_peers(listener_name), self._logins.of_peers(listener_name))
+
     def _connect_to_leader(self, node: Node, client_id: str) -> BrokerChannel:
         """Blocks. Raises NetworkError."""
-        security = self._tls.of_peers(self.config.inter_broker_listener_name)
+        security = self._security_of_peers(self.config.inter_broker_listener_name)
         return connect_to_leader(self.config, node, client_id, security)
 
     def _other_brokers(self) -> list[Node]:
@@ -335,7 +339,7 @@ class Parts:
             zk=self._zk,
             clock=self._clock,
             metrics=self._metrics,
-            connect=socket_connect(settings, lambda: self._tls.of_peers(settings.listener)),
+            connect=socket_connect(settings, lambda: self._security_of_peers(settings.listener)),
             metadata_cache=self._metadata_cache,
             register_broker=self._register,
         )

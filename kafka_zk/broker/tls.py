@@ -12,6 +12,7 @@ Source      SslFactory, SslEngineValidator in Kafka 3.9; DynamicBrokerConfig.pro
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -20,7 +21,6 @@ from gevent import get_hub
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.network.channel import PeerSecurity
 from kafka_zk.network.listener_tls import ListenerTls, listener_tls, settings_of, stamps_of, uses_tls
 from kafka_zk.tls.contexts import client_context
 from kafka_zk.tls.errors import TlsError
@@ -41,7 +41,7 @@ class BrokerTls:
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
         self._listeners: dict[str, ListenerTls] = {}
-        self._peers: dict[str, PeerSecurity] = {}
+        self._peers: dict[str, ssl.SSLContext] = {}
 
     def check(self) -> None:
         """Blocks on the disk. Read the stores of every listener, before anything is opened. Raises TlsError."""
@@ -59,13 +59,13 @@ class BrokerTls:
             _tell(found)
         return found
 
-    def of_peers(self, listener_name: str) -> PeerSecurity | None:
-        """How this broker connects to that listener of others; None for plain text. Raises TlsError."""
+    def of_peers(self, listener_name: str) -> ssl.SSLContext | None:
+        """For connections of this broker to that listener of others; None for plain text. Raises TlsError."""
         if not uses_tls(self._config.protocol_of(listener_name)):
             return None
         found = self._peers.get(listener_name)
         if found is None:
-            found = self._peers[listener_name] = _peer_security(self.of(listener_name))
+            found = self._peers[listener_name] = client_context(self.of(listener_name).settings)
         return found
 
     # --- stores that change while the broker runs --------------------------------------------------------------------
@@ -103,7 +103,7 @@ class BrokerTls:
 
     def _use(self, name: str, used: ListenerTls, settings: TlsSettings) -> None:
         found = _in_thread(partial(_replaced, name, used, settings, self._config))
-        peers = _in_thread(partial(_peer_security, found))
+        peers = _in_thread(partial(client_context, found.settings))
         self._listeners[name], self._peers[name] = found, peers
         _tell(found)
 
@@ -133,10 +133,6 @@ def _check_neighbours(used: ListenerTls, found: ListenerTls) -> None:
         failure = failure_between(server.context, client.as_client)
         if failure is not None:
             raise ConfigException(f"{FAILED}: javax.net.ssl.SSLHandshakeException: {failure}")
-
-
-def _peer_security(listener: ListenerTls) -> PeerSecurity:
-    return PeerSecurity(tls=client_context(listener.settings))
 
 
 def _encrypting(config: BrokerConfig) -> set[str]:

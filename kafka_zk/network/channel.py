@@ -10,11 +10,14 @@ Source      NetworkClient, BlockingChannel-like NetworkClientUtils.sendAndReceiv
 from __future__ import annotations
 
 import itertools
+import logging
 import socket
 import ssl
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 from typing import Any
 
@@ -26,21 +29,24 @@ from gevent.lock import Semaphore
 from kafka_zk.network.errors import CloseConnection, NetworkError, PeerClosed
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.parking import WRITE, Parking
+from kafka_zk.network.peer_login import PeerSession, logged_in
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.tls_stream import Step, TlsStream
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
+from kafka_zk.sasl.client.login import FIRST_CORRELATION_ID, Login, LoginFailed
 from kafka_zk.supervision import caught
 
 MAX_RESPONSE_BYTES = 2**31 - 1
-MAX_CORRELATION_ID = 2**31 - 1
 REQUEST_TIMEOUT_MS = 30_000
 CONNECT_TIMEOUT_MS = 30_000
 BUFFER_BYTES = 64 * 1024
 
 _APIS = {f"{api.name}Request": api for api in API_TABLE.values()}
 _SIZE = Struct(">i")
+
+log = logging.getLogger("org.apache.kafka.common.network.Selector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,20 @@ class PeerSecurity:
 
     tls: ssl.SSLContext | None = None
     """None: the listener does not encrypt."""
+    login: Callable[[str, Login | None], Login] | None = None
+    """Begins a login under a client id, or renews an earlier one; None: the listener asks for none."""
 
 
 class BrokerChannel:
     """One open connection. Made by `connect`."""
 
     def __init__(
-        self, stream: socket.socket | TlsStream, address: str, client_id: str, request_timeout_ms: int
+        self,
+        stream: socket.socket | TlsStream,
+        address: str,
+        client_id: str,
+        request_timeout_ms: int,
+        session: PeerSession | None = None,
     ) -> None:
         self.address = address
         self._stream = stream
@@ -67,6 +80,8 @@ class BrokerChannel:
         self._sending = Semaphore(1)
         self._parking: Parking | None = None
         self._failure: NetworkError | None = None
+        self._session = session
+        self._login_answer: Pending[bytes] | None = None
         gevent.spawn_raw(self._read)
 
     @classmethod
@@ -98,7 +113,10 @@ class BrokerChannel:
         stream: socket.socket | TlsStream = sock
         if security is not None and security.tls is not None:
             stream = _secured(sock, security.tls, host, address, deadline_s)
-        return cls(stream, address, client_id, request_timeout_ms)
+        session: PeerSession | None = None
+        if security is not None and security.login is not None:
+            session = logged_in(stream, partial(security.login, client_id), address, deadline_s)
+        return cls(stream, address, client_id, request_timeout_ms, session)
 
     @property
     def is_closed(self) -> bool:
@@ -121,12 +139,40 @@ class BrokerChannel:
             if self._failure is not None:
                 answer.fail(self._failure)
                 return answer
-            correlation_id = next(self._correlation_ids) & MAX_CORRELATION_ID
+            if self._session is not None and self._session.is_due:
+                failure = self._renew(self._session)
+                if failure is not None:
+                    answer.fail(failure)
+                    return answer
+            correlation_id = next(self._correlation_ids) % FIRST_CORRELATION_ID
             header = encode_request_header(api.key, api_version, correlation_id, self._client_id)
             body = api.request.encode(request, api_version)
             self._waiting[correlation_id] = (api, api_version, answer)
             self._write(b"".join((_SIZE.pack(len(header) + len(body)), header, body)))
         return answer
+
+    def _renew(self, session: PeerSession) -> NetworkError | None:
+        """Blocks. Log in again before the session ends (KIP-368). What is in flight is answered meanwhile; what comes
+        next waits. A renewal that fails, or whose greenlet is killed, closes the channel; returns why it is closed."""
+        is_renewed = False
+        reason = "the renewal of the login was given up"
+        try:
+            session.renew(self._exchange_login)
+            is_renewed = True
+        except (LoginFailed, DecodeError, TimeoutError, NetworkError) as error:
+            reason = f"failed re-authentication due to: {error}"
+            log.info("Connection to %s %s", self.address, reason)
+        finally:
+            if not is_renewed:
+                self._fail(NetworkError(f"Connection to {self.address} {reason}"))
+        return self._failure
+
+    def _exchange_login(self, frame: bytes) -> bytes:
+        answer = self._login_answer = Pending()
+        self._write(frame)
+        if self._failure is not None:
+            raise self._failure
+        return answer.result(self._request_timeout_ms)
 
     def close(self) -> None:
         """Fail every waiting request with NetworkError. Idempotent."""
@@ -191,6 +237,10 @@ class BrokerChannel:
 
     def _answered(self, frame: memoryview) -> None:
         correlation_id = _SIZE.unpack_from(frame)[0] if len(frame) >= 4 else -1
+        if correlation_id >= FIRST_CORRELATION_ID and self._login_answer is not None:
+            answer_to_login, self._login_answer = self._login_answer, None
+            answer_to_login.complete(bytes(frame))
+            return
         waiting = self._waiting.pop(correlation_id, None)
         if waiting is None:
             raise PeerClosed(f"a response with unknown correlation id {correlation_id}")
@@ -220,6 +270,8 @@ class BrokerChannel:
             self._parking.end()
         for _, _, answer in waiting:
             answer.fail(failure)
+        if self._login_answer is not None:
+            self._login_answer.fail(failure)
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else "open"
