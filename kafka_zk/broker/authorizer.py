@@ -10,7 +10,7 @@ import os
 
 from kafka_zk.broker.stops import Stops
 from kafka_zk.clock import Clock
-from kafka_zk.config.authorizer import AuthorizerSettings
+from kafka_zk.config.authorizer import AuthorizerSettings, with_own_zookeeper_keys
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.security.acl.authorizer import AclAuthorizer
 from kafka_zk.security.acl.cache import AclCache
@@ -18,6 +18,7 @@ from kafka_zk.security.acl.changes import AclChanges
 from kafka_zk.security.acl.decision import Policy
 from kafka_zk.security.acl.following import AclFollower
 from kafka_zk.security.acl.store import AclStore
+from kafka_zk.zk.identity import identity
 from kafka_zk.zk.limits import max_request_bytes
 from kafka_zk.zk.session import ZkClient
 
@@ -40,7 +41,10 @@ def start_authorizer(config: BrokerConfig, clock: Clock, stops: Stops) -> AclAut
 
 
 def _session(config: BrokerConfig, settings: AuthorizerSettings) -> ZkClient:
-    """Not yet connected. What authorizer.zookeeper.* leaves open is as in the broker's own session."""
+    """Blocks for key stores and the JAAS file. Not yet connected.
+
+    What authorizer.zookeeper.* leaves open is as in the broker's own session.
+    """
 
     def chosen(own: int | None, usual: int) -> int:
         return usual if own is None else own
@@ -48,6 +52,8 @@ def _session(config: BrokerConfig, settings: AuthorizerSettings) -> ZkClient:
     connection_timeout_ms = settings.connection_timeout_ms
     return ZkClient(
         settings.zookeeper_url or config.zookeeper_connect,
+        identity=identity(with_own_zookeeper_keys(config.originals), os.environ),
+        protects=config.zookeeper_set_acl,
         session_timeout_ms=chosen(settings.session_timeout_ms, config.zookeeper_session_timeout_ms),
         connection_timeout_ms=(
             config.zookeeper_connection_timeout_ms if connection_timeout_ms is None else connection_timeout_ms

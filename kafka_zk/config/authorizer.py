@@ -22,6 +22,8 @@ ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
 PREFIX = "authorizer."
 """Of the keys for the authorizer's own session with ZooKeeper."""
 
+_TLS_PREFIXES = (PREFIX + "zookeeper.ssl.", PREFIX + "zookeeper.clientCnxnSocket")
+
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerSettings:
@@ -45,6 +47,15 @@ class AuthorizerSettings:
             session_timeout_ms=_number(PREFIX + "zookeeper.session.timeout.ms", originals),
             max_in_flight=_number(PREFIX + "zookeeper.max.in.flight.requests", originals),
         )
+
+
+def with_own_zookeeper_keys(originals: Mapping[str, str]) -> dict[str, str]:
+    """The properties, with those of `authorizer.zookeeper.ssl.*` in place of the broker's own.
+
+    Source: AclAuthorizer.zkClientConfigFromKafkaConfigAndMap.
+    """
+    own = {name.removeprefix(PREFIX): value for name, value in originals.items() if name.startswith(_TLS_PREFIXES)}
+    return {**originals, **own}
 
 
 def _super_users(text: str) -> list[str]:

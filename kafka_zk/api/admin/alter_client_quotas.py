@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafka_zk.admin.client_quotas import alter_client_quotas
 from kafka_zk.api.api_error import api_error_message
-from kafka_zk.api.authorization import Operation, authorize_request
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -30,7 +30,7 @@ ERRORS = Form((Each("entries", "entries", inner=(Each("entity", "entity"),)),), 
 @api(ALTER_CLIENT_QUOTAS_REQUEST, ALTER_CLIENT_QUOTAS_RESPONSE, errors=ERRORS)
 def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
     """Blocks. Alter each entry; of entries with the same entity the last result is returned."""
-    authorize_request(ctx, Operation.ALTER_CONFIGS)
+    authorize(ctx, Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
 
     def alter_one(entry: RequestEntryData) -> ResponseEntryData:
         changes = [(operation.key, None if operation.remove else operation.value) for operation in in_turns(entry.ops)]

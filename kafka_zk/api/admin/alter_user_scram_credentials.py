@@ -6,7 +6,7 @@ Source      KafkaApis.handleAlterUserScramCredentialsRequest.
 from __future__ import annotations
 
 from kafka_zk.admin.scram_credentials import Deletion, Upsertion, alter_credentials
-from kafka_zk.api.authorization import Operation, authorize_request
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -34,7 +34,7 @@ def alter(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Alt
     """Blocks. Delete and upsert credentials, on the active controller only."""
     if not ctx.services.controller.is_active:
         raise NotController
-    authorize_request(ctx, Operation.ALTER)
+    authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)
     deletions = [Deletion(each.name, each.mechanism) for each in in_turns(request.deletions)]
     upsertions = [
         Upsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))

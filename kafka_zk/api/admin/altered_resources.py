@@ -86,6 +86,8 @@ def _outcomes(
             admin.alter_log_levels(name, changes, validate_only=validate_only)
             return DONE
         if kind == ConfigResourceType.BROKER:
+            # Before its values are looked at, which may read files: Kafka looks first.
+            authorize_configs(ctx, Operation.ALTER_CONFIGS, kind, name)
             admin.check_broker(name, changes, keep_others=keep_others)
         elif kind not in _STORED:
             raise InvalidRequest(f"Unknown resource type {kind}")
@@ -93,7 +95,8 @@ def _outcomes(
 
     def write(resource: Resource) -> Outcome:
         kind, name, changes = resource
-        authorize_configs(ctx, Operation.ALTER_CONFIGS, kind, name)
+        if kind != ConfigResourceType.BROKER:
+            authorize_configs(ctx, Operation.ALTER_CONFIGS, kind, name)
         if kind == ConfigResourceType.TOPIC:
             admin.alter_topic(name, changes, keep_others=keep_others, validate_only=validate_only)
         elif kind == ConfigResourceType.BROKER:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafka_zk.api.api_error import api_error_message
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
@@ -17,7 +17,14 @@ from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest, InvalidTopicException, NotController
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    InvalidRequest,
+    InvalidTopicException,
+    NotController,
+    TopicAuthorizationFailed,
+)
 from kafka_zk.protocol.messages.create_partitions import (
     CREATE_PARTITIONS_REQUEST,
     CREATE_PARTITIONS_RESPONSE,
@@ -102,7 +109,8 @@ def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: Request
         raise NotController
     if occurrences[topic.name] > 1:
         raise InvalidRequest("Duplicate topic in request.")
-    authorize(ctx, Operation.ALTER, ResourceType.TOPIC, topic.name)
+    if not ctx.may(Operation.ALTER, ResourceType.TOPIC, topic.name):
+        raise TopicAuthorizationFailed("The topic authorization is failed.")
     if topic.name in active_controller.context.topics_to_delete:
         raise InvalidTopicException("The topic is queued for deletion.")
 

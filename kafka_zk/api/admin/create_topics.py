@@ -7,11 +7,13 @@ Source      KafkaApis.handleCreateTopicsRequest, ZkAdminManager.createTopics.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Set
+from typing import NamedTuple
 
 from kafka_zk.admin.topic_rules import CLUSTER_METADATA_TOPIC
 from kafka_zk.admin.topics import CreatedTopic, NewTopic
 from kafka_zk.api.api_error import api_error_message
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import CLUSTER_NAME, Audit, Operation, ResourceType
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
@@ -54,18 +56,26 @@ def create_topics(
     waiting: dict[str, CreatableTopicResult] = {}
     counts: dict[str, int] = {}
 
+    rights = _Rights.of(request.topics, ctx) if ctx.services.controller.is_active else _NO_RIGHTS
+
     def create(topic: CreatableTopic) -> CreatableTopicResult:
-        _check(topic, occurrences, ctx)
+        _check(topic, occurrences, rights, ctx)
         created = ctx.services.topic_admin.create(
             _new_topic(topic), validate_only=request.validate_only, before_change=quota.record
         )
-        result = _result(created, ctx)
+        result = _result(created, topic.name not in rights.may_not_see_configs)
         if not request.validate_only:
             waiting[topic.name] = result
             counts[topic.name] = created.partition_count
         return result
 
-    response = CreateTopicsResponse(topics=per_item(request.topics, create, _refused))
+    def refused(topic: CreatableTopic, error: BrokerError) -> CreatableTopicResult:
+        result = CreatableTopicResult(name=topic.name, error_code=error.code, error_message=api_error_message(error))
+        if topic.name in rights.may_not_see_configs:
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return result
+
+    response = CreateTopicsResponse(topics=per_item(request.topics, create, refused))
     if not waiting:
         response.throttle_time_ms = quota.throttle_ms()
         return response
@@ -85,15 +95,37 @@ def create_topics(
     return answer
 
 
-def _check(topic: CreatableTopic, occurrences: Counter[str], ctx: RequestContext) -> None:
+class _Rights(NamedTuple):
+    """What the client may do with the topics of a request, asked once for all of them."""
+
+    may_create: Set[str]
+    may_not_see_configs: Set[str]
+
+    @staticmethod
+    def of(topics: Iterable[CreatableTopic], ctx: RequestContext) -> _Rights:
+        """Yields to other greenlets."""
+        names = dict.fromkeys(topic.name for topic in in_turns(topics))
+        creatable: Set[str] = names.keys()
+        if not ctx.may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, Audit.FILTER):
+            creatable = {name for name in in_turns(names) if ctx.may(Operation.CREATE, ResourceType.TOPIC, name)}
+        hidden = {
+            name
+            for name in in_turns(names)
+            if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name, Audit.FILTER)
+        }
+        return _Rights(creatable, hidden)
+
+
+_NO_RIGHTS = _Rights(frozenset(), frozenset())
+"""Where only the controller would ask."""
+
+
+def _check(topic: CreatableTopic, occurrences: Counter[str], rights: _Rights, ctx: RequestContext) -> None:
     if not ctx.services.controller.is_active:
         raise NotController
     if occurrences[topic.name] > 1:
         raise InvalidRequest("Found multiple entries for this topic.")
-    if not (
-        ctx.may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
-        or ctx.may(Operation.CREATE, ResourceType.TOPIC, topic.name)
-    ):
+    if topic.name not in rights.may_create:
         raise TopicAuthorizationFailed("Authorization failed.")
     if topic.name == CLUSTER_METADATA_TOPIC:
         raise InvalidRequest(f"Creation of internal topic {topic.name} is prohibited.")
@@ -109,11 +141,11 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _result(created: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
+def _result(created: CreatedTopic, may_see_configs: bool) -> CreatableTopicResult:
     result = CreatableTopicResult(
         name=created.name, topic_id=created.topic_id, error_code=ErrorCode.NONE, error_message=None
     )
-    if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, created.name):
+    if not may_see_configs:
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         result.configs = None
         return result
@@ -130,7 +162,3 @@ def _result(created: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
         for config in created.configs
     ]
     return result
-
-
-def _refused(topic: CreatableTopic, error: BrokerError) -> CreatableTopicResult:
-    return CreatableTopicResult(name=topic.name, error_code=error.code, error_message=api_error_message(error))

@@ -6,7 +6,7 @@ Source      KafkaApis.handleDeleteTopicsRequest, ZkAdminManager.deleteTopics.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
@@ -102,12 +102,15 @@ def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:
     name = cache.topic_name(state.topic_id) if state.name is None else state.name
     if name is None:
         raise UnknownTopicId
-    if by_id and not ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+    may_describe = ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
+    may_delete = ctx.may(Operation.DELETE, ResourceType.TOPIC, name)
+    if by_id and not may_describe:
         state.name = None
         raise TopicAuthorizationFailed
     if by_id:
         state.name = name
-    authorize(ctx, Operation.DELETE, ResourceType.TOPIC, name)
+    if not may_delete:
+        raise TopicAuthorizationFailed
     if cache.topic(name) is None:
         raise UnknownTopicOrPartition
     return name

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafka_zk.admin.client_quotas import describe_client_quotas
 from kafka_zk.admin.quota_entities import ANYTHING, Anything, QuotaFilter, names_of
-from kafka_zk.api.authorization import Operation, authorize_request
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -34,7 +34,7 @@ EXACT, DEFAULT, SPECIFIED = range(3)
 )
 def describe(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
     """Blocks. Return the quotas of all entities that match the filter."""
-    authorize_request(ctx, Operation.DESCRIBE_CONFIGS)
+    authorize(ctx, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
     wanted = QuotaFilter.of(
         [(each.entity_type, _match(each)) for each in in_turns(request.components)], strict=request.strict
     )

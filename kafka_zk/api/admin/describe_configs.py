@@ -59,7 +59,6 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
         return DescribeConfigsResponse(results=per_distinct(request.resources, _asked, refuse, _refused))
 
     def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
-        authorize_configs(ctx, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
         # An empty list means all keys, as no list does.
         names = resource.configuration_keys or None
         return DescribeConfigsResult(
@@ -70,7 +69,26 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
             configs=list(in_turns(_configs(resource, names, request, ctx))),
         )
 
-    return DescribeConfigsResponse(results=per_distinct(request.resources, _asked, describe, _refused))
+    allowed, refused = _sorted_out(request.resources, ctx)
+    return DescribeConfigsResponse(
+        results=[*per_distinct(allowed, _asked, describe, _refused), *(_refused(each, why) for each, why in refused)]
+    )
+
+
+def _sorted_out(
+    resources: Iterable[DescribeConfigsResource], ctx: RequestContext
+) -> tuple[list[DescribeConfigsResource], list[tuple[DescribeConfigsResource, BrokerError]]]:
+    """Yields to other greenlets. Those that the client may look at, and the others, which Kafka answers last."""
+    allowed: list[DescribeConfigsResource] = []
+    refused: list[tuple[DescribeConfigsResource, BrokerError]] = []
+    for resource in in_turns(resources):
+        try:
+            authorize_configs(ctx, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
+        except BrokerError as error:
+            refused.append((resource, error.with_traceback(None)))
+        else:
+            allowed.append(resource)
+    return allowed, refused
 
 
 def _asked(resource: DescribeConfigsResource) -> tuple[int, str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_zk.admin.scram_credentials import describe_everybody, describe_users
-from kafka_zk.api.authorization import Operation, authorize_request
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -30,7 +30,7 @@ ERRORS = Form((Each("users", "results", same_names=False),), Text.OWN, uncounted
 @api(DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST, DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE, errors=ERRORS)
 def describe(request: DescribeUserScramCredentialsRequest, ctx: RequestContext) -> DescribeUserScramCredentialsResponse:
     """Blocks. Return mechanisms and iterations of the named users, or of all."""
-    authorize_request(ctx, Operation.DESCRIBE)
+    authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     zk = ctx.services.zk
     if not request.users:
         everybody = describe_everybody(zk).items()

@@ -64,7 +64,8 @@ def elect_leaders(
     asked, unknown = _asked(request, ctx)
     if not ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         denied = ClusterAuthorizationFailed()
-        return _response(dict.fromkeys(asked or (), denied), denied.code)
+        # Version 0 has no place for a code of the whole request.
+        return _response(dict.fromkeys(asked or (), denied), denied.code if ctx.api_version > 0 else ErrorCode.NONE)
     if request.election_type not in {kind.value for kind in ElectionType}:
         raise UnknownServerError
     partitions = tuple(_all_partitions(ctx)) if asked is None else tuple(asked)

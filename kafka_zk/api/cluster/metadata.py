@@ -11,9 +11,9 @@ from kafka_zk.admin.topic_rules import check_name
 from kafka_zk.api.authorization import (
     CLUSTER_NAME,
     NOT_REQUESTED,
+    Audit,
     Operation,
     ResourceType,
-    authorize,
     authorized_operations,
 )
 from kafka_zk.api.error_form import Each, Form
@@ -115,7 +115,7 @@ def _all_topics(ctx: RequestContext) -> list[MetadataResponseTopic]:
     return [
         _describe(state, ctx)
         for state in in_turns(ctx.services.metadata_cache.snapshot.topics.values())
-        if ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, state.name)
+        if ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, state.name, Audit.FILTER)
     ]
 
 
@@ -127,7 +127,8 @@ def _asked_topic(asked: MetadataRequestTopic, request: MetadataRequest, ctx: Req
         if name is None:
             raise UnknownTopicId
         state = cache.topic(name)
-        authorize(ctx, Operation.DESCRIBE, ResourceType.TOPIC, name)
+        if not ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+            return _hidden(asked)
         if state is None:
             if not _is_about_to_be_known(name, ctx):
                 _create_or_refuse(name, request, ctx)
@@ -140,6 +141,15 @@ def _asked_topic(asked: MetadataRequestTopic, request: MetadataRequest, ctx: Req
             is_internal=name in INTERNAL_TOPICS,
         )
     return _describe(state, ctx)
+
+
+def _hidden(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    """Of a topic that the client may not describe: what the client has said, and nothing that it has not."""
+    return MetadataResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=asked.name if asked.topic_id == NULL_UUID else None,
+        topic_id=asked.topic_id,
+    )
 
 
 def _is_about_to_be_known(name: str, ctx: RequestContext) -> bool:
@@ -163,7 +173,7 @@ def _create_or_refuse(name: str, request: MetadataRequest, ctx: RequestContext) 
         check_name(name)
         raise UnknownTopicOrPartition
     if not (
-        ctx.may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+        ctx.may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, Audit.FILTER)
         or ctx.may(Operation.CREATE, ResourceType.TOPIC, name)
     ):
         raise TopicAuthorizationFailed

@@ -43,8 +43,9 @@ def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pendin
     asked = [(topic, index, offset) for topic, offsets in wanted.items() for index, offset in in_turns(offsets.items())]
     outcome: list[LowWatermark] = []
     allowed: list[tuple[int, tuple[str, int, int]]] = []
+    may = {topic: ctx.may(Operation.DELETE, ResourceType.TOPIC, topic) for topic in in_turns(wanted)}
     for position, entry in in_turns(enumerate(asked)):
-        if not ctx.may(Operation.DELETE, ResourceType.TOPIC, entry[0]):
+        if not may[entry[0]]:
             outcome.append(TopicAuthorizationFailed())
         elif cache.partition(entry[0], entry[1]) is None:
             outcome.append(UnknownTopicOrPartition())

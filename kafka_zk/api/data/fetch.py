@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from itertools import groupby
 
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import CLUSTER_NAME, Audit, Operation, ResourceType
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
@@ -229,6 +229,7 @@ def _split(
     topics = services.metadata_cache.snapshot.topics
     checks_clients = services.authorizer is not None and not params.is_follower
     may_follow = not params.is_follower or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+    may_read: dict[str, bool] | None = _readable_topics(wanted, ctx) if checks_clients else None
     readable: list[PartitionFetch] = []
     refused: list[Answered] = []
     for asked in in_turns(wanted) if ctx.gives_way else wanted:
@@ -238,7 +239,7 @@ def _split(
             error = TopicAuthorizationFailed()
         elif topic is None:
             error = UnknownTopicId()
-        elif checks_clients and not ctx.may(Operation.READ, ResourceType.TOPIC, topic):
+        elif may_read is not None and not may_read[topic]:
             error = TopicAuthorizationFailed()
         elif topic not in topics or asked.partition not in topics[topic].partitions:
             error = UnknownTopicOrPartition()
@@ -250,6 +251,18 @@ def _split(
             read.hold((), 0, ())
             refused.append((asked, read))
     return readable, refused
+
+
+def _readable_topics(wanted: list[PartitionFetch], ctx: RequestContext) -> dict[str, bool]:
+    """Whether the client may read each topic: asked once a topic, however many of its partitions are wanted."""
+    counts: dict[str, int] = {}
+    for asked in in_turns(wanted) if ctx.gives_way else wanted:
+        if asked.topic is not None:
+            counts[asked.topic] = counts.get(asked.topic, 0) + 1
+    return {
+        topic: ctx.may(Operation.READ, ResourceType.TOPIC, topic, Audit.ACCESS, count)
+        for topic, count in counts.items()
+    }
 
 
 def _response(

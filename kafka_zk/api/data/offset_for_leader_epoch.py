@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import CLUSTER_NAME, Audit, Operation, ResourceType
 from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
@@ -31,7 +31,7 @@ ERRORS = Form(each_topic(Each("partitions", "partitions", same_names=False, copi
 @api(OFFSET_FOR_LEADER_EPOCH_REQUEST, OFFSET_FOR_LEADER_EPOCH_RESPONSE, errors=ERRORS)
 def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> OffsetForLeaderEpochResponse:
     hosted = ctx.services.replica_manager.hosted
-    is_broker = ctx.services.authorizer is None or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+    is_broker = ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME, Audit.FILTER)
 
     def act(topic: OffsetForLeaderTopic, asked: OffsetForLeaderPartition) -> EpochEndOffset:
         end = end_offset_for_epoch(

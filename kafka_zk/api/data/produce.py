@@ -13,7 +13,13 @@ from typing import Final
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.data.current_leaders import CurrentLeaders
-from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, NoBatchAtAll, one_batch
+from kafka_zk.api.data.produced_records import (
+    NO_TRANSACTIONS,
+    NoBatchAtAll,
+    TransactionalBatch,
+    is_transactional,
+    one_batch,
+)
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
@@ -81,6 +87,9 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
     api_version = ctx.api_version
     if request.transactional_id is not None:
         raise TransactionalIdAuthorizationFailed(NO_TRANSACTIONS)
+    if services.authorizer is not None and _has_transactional_batch(request, api_version):
+        # Before any topic is asked about. The batch decides, whatever the request says (CVE-2018-17196).
+        raise TransactionalBatch
     topics = services.metadata_cache.snapshot.topics
     entries: list[Entry] = []
     refused: list[tuple[int, AppendFailure]] | None = None
@@ -97,12 +106,12 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
             if gives_way:
                 give_way()
             try:
-                if not allowed:
-                    raise TopicAuthorizationFailed
-                if state is None or index not in state.partitions:
-                    raise UnknownTopicOrPartition
+                if not allowed or state is None or index not in state.partitions:
+                    if is_transactional(data.records, api_version):
+                        raise TransactionalBatch
+                    raise TopicAuthorizationFailed if not allowed else UnknownTopicOrPartition
                 entries.append((name, index, one_batch(data.records, api_version)))
-            except NoBatchAtAll:
+            except (NoBatchAtAll, TransactionalBatch):
                 raise
             except BrokerError as error:
                 if refused is None:
@@ -125,6 +134,14 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
         return _response(request, ctx, results, gives_way)
     assert isinstance(results, Pending)
     return _later(request, ctx, results, refused, position)
+
+
+def _has_transactional_batch(request: ProduceRequest, api_version: int) -> bool:
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if is_transactional(data.records, api_version):
+                return True
+    return False
 
 
 def _later(

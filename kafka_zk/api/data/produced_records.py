@@ -23,6 +23,7 @@ from kafka_zk.record.batch import (
     CODEC_MASK,
     HEADER_SIZE,
     LOG_OVERHEAD,
+    MAGIC_AT,
     TRANSACTIONAL_BIT,
     batch_size,
     batches,
@@ -44,11 +45,22 @@ class NoBatchAtAll(CorruptMessage):
     """The first bytes are not a batch. Kafka checks this before anything else, so the whole request fails."""
 
 
+class TransactionalBatch(TransactionalIdAuthorizationFailed):
+    """Kafka looks for these before anything else, whatever the request says of its producer: all of it fails."""
+
+
+def is_transactional(records: Buffer | None, api_version: int) -> bool:
+    """Whether what the request holds for a partition begins with a batch of a transaction."""
+    if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
+        return False
+    return records[MAGIC_AT] == 2 and bool(records[_LOW_ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
+
+
 def one_batch(records: Buffer | None, api_version: int) -> Buffer:
     """The batch to append.
 
     Raises InvalidRecord, NoBatchAtAll, CorruptMessage, UnsupportedCompressionType, and for a transactional batch
-    TransactionalIdAuthorizationFailed: of the fatal errors that producers know, it fits best.
+    TransactionalBatch: of the fatal errors that producers know, it fits best.
     """
     if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
         return _uncommon(records, api_version)
@@ -57,7 +69,7 @@ def one_batch(records: Buffer | None, api_version: int) -> Buffer:
         return _uncommon(records, api_version)
     attributes = records[_LOW_ATTRIBUTES_AT]
     if attributes & TRANSACTIONAL_BIT:
-        raise TransactionalIdAuthorizationFailed(NO_TRANSACTIONS)
+        raise TransactionalBatch
     if api_version < ZSTD_FROM and attributes & CODEC_MASK == Codec.ZSTD:
         raise UnsupportedCompressionType(
             f"Produce requests with version {api_version} are not allowed to use ZStandard compression"

@@ -99,6 +99,7 @@ def _find(key: str, key_type: int, ctx: RequestContext) -> _Found:
 
 def _coordinator_of(key: str, key_type: int, ctx: RequestContext) -> Node:
     if key_type == TRANSACTION:
+        authorize(ctx, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
         raise TransactionalIdAuthorizationFailed
     if key_type == SHARE and ctx.api_version >= SHARE_FROM:
         authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)

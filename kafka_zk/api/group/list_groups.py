@@ -6,7 +6,7 @@ Source      KafkaApis.handleListGroupsRequest.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import CLUSTER_NAME, Audit, Operation, ResourceType
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.decisions.describing import CLASSIC
@@ -30,8 +30,12 @@ def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsRe
     """Yields to other greenlets. List the groups that match the filters and that the client may see."""
     states, types = _known(request.states_filter, STATES), _known(request.types_filter, TYPES)
     error, groups = ctx.services.group_coordinator.list_groups(states, types)
-    if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
-        groups = [group for group in groups if ctx.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)]
+    if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME, Audit.FILTER):
+        groups = [
+            group
+            for group in in_turns(groups)
+            if ctx.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id, Audit.FILTER)
+        ]
     return ListGroupsResponse(
         error_code=error,
         groups=[

@@ -140,7 +140,10 @@ def _once(topics: Iterable[tuple[str, list[int]]]) -> list[tuple[str, list[int]]
 
 def _fetch(wanted: _Wanted, require_stable: bool, ctx: RequestContext) -> _Answer:
     if not ctx.may(Operation.DESCRIBE, ResourceType.GROUP, wanted.group_id):
-        return _failed(wanted, ErrorCode.GROUP_AUTHORIZATION_FAILED, ctx)
+        if ctx.api_version == 0:
+            return _failed(wanted, ErrorCode.GROUP_AUTHORIZATION_FAILED, ctx)
+        # Version 1 has no place for it, and Apache's answer is empty then.
+        return _Answer(wanted.group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED, [])
     if ctx.api_version == 0:
         return _from_zookeeper(wanted, ctx)
     if wanted.topics is None:

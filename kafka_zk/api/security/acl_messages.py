@@ -1,7 +1,8 @@
 """ACLs between their messages and their values: what DescribeAcls, CreateAcls and DeleteAcls share.
 
 Role        Pure, but for the wait between elements.
-Invariants  A code that no version of Kafka knows makes a request undecodable: its connection is closed.
+Invariants  The code 0 makes a request undecodable: its connection is closed. Other codes without a meaning count as
+            UNKNOWN: a filter matches nothing then, and an ACL cannot be made.
 Source      DescribeAclsRequest, CreateAclsRequest, DeleteAclsRequest: their checks for UNKNOWN, and for other patterns
             than literal ones in version 0.
 """
@@ -9,6 +10,7 @@ Source      DescribeAclsRequest, CreateAclsRequest, DeleteAclsRequest: their che
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from typing import Protocol
 
 from kafka_zk.api.request_context import RequestContext
@@ -37,22 +39,26 @@ class FilterMessage(Protocol):
 
 def filter_of(message: FilterMessage, ctx: RequestContext) -> AclFilter:
     """Raises CloseConnection."""
-    _check_known(
-        ctx, message.resource_type_filter, message.pattern_type_filter, message.operation, message.permission_type
-    )
+    kind, pattern_type = message.resource_type_filter, message.pattern_type_filter
+    _check(ctx, kind, pattern_type, message.operation, message.permission_type)
     return AclFilter(
-        PatternFilter(message.resource_type_filter, message.resource_name_filter, message.pattern_type_filter),
-        EntryFilter(message.principal_filter, message.host_filter, message.operation, message.permission_type),
+        PatternFilter(_known(ResourceType, kind), message.resource_name_filter, _known(PatternType, pattern_type)),
+        EntryFilter(
+            message.principal_filter,
+            message.host_filter,
+            _known(Operation, message.operation),
+            _known(Permission, message.permission_type),
+        ),
     )
 
 
 def check_creation(message: AclCreation, ctx: RequestContext) -> None:
     """Raises CloseConnection."""
-    _check_known(ctx, message.resource_type, message.resource_pattern_type, message.operation, message.permission_type)
+    _check(ctx, message.resource_type, message.resource_pattern_type, message.operation, message.permission_type)
 
 
 def binding_of(message: AclCreation) -> AclBinding:
-    """Raises BrokerError for what only filters may say."""
+    """Raises BrokerError, which fails the request, for what only filters may say."""
     if (
         message.resource_type == ResourceType.ANY
         or message.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
@@ -61,9 +67,23 @@ def binding_of(message: AclCreation) -> AclBinding:
     ):
         raise BrokerError("An ACL names one resource type, pattern type, operation and permission")
     return AclBinding(
-        ResourcePattern(message.resource_type, message.resource_name, message.resource_pattern_type),
-        Acl(message.principal, message.host, message.operation, message.permission_type),
+        ResourcePattern(
+            _known(ResourceType, message.resource_type),
+            message.resource_name,
+            _known(PatternType, message.resource_pattern_type),
+        ),
+        Acl(
+            message.principal,
+            message.host,
+            _known(Operation, message.operation),
+            _known(Permission, message.permission_type),
+        ),
     )
+
+
+def _known(kind: type[IntEnum], code: int) -> int:
+    """UNKNOWN for a code without a meaning."""
+    return code if 0 < code <= max(kind) else 0
 
 
 def by_pattern(bindings: Iterator[AclBinding]) -> Iterator[tuple[ResourcePattern, Sequence[Acl]]]:
@@ -80,15 +100,8 @@ def by_pattern(bindings: Iterator[AclBinding]) -> Iterator[tuple[ResourcePattern
         yield pattern, acls
 
 
-def _check_known(ctx: RequestContext, resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
-    codes = (
-        (ResourceType, resource_type),
-        (PatternType, pattern_type),
-        (Operation, operation),
-        (Permission, permission),
-    )
-    for kind, code in codes:
-        if not 0 < code <= max(kind):
-            raise CloseConnection(f"Error getting request {ctx!r}: it contains UNKNOWN elements")
+def _check(ctx: RequestContext, resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
+    if 0 in (resource_type, pattern_type, operation, permission):
+        raise CloseConnection(f"Error getting request {ctx!r}: it contains UNKNOWN elements")
     if ctx.api_version < PATTERN_TYPES_FROM and pattern_type != PatternType.LITERAL:
         raise CloseConnection(f"Error getting request {ctx!r}: version 0 only supports literal resource pattern types")

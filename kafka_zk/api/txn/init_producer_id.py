@@ -7,12 +7,12 @@ Source      TransactionCoordinator.handleInitProducerId (its branch without a tr
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.authorization import CLUSTER_NAME, Audit, Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import InvalidRequest, TransactionalIdAuthorizationFailed
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, InvalidRequest, TransactionalIdAuthorizationFailed
 from kafka_zk.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID_REQUEST,
     INIT_PRODUCER_ID_RESPONSE,
@@ -32,8 +32,13 @@ FIRST_EPOCH = 0
 def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> Pending[InitProducerIdResponse]:
     """Waits up to a second for the first block of ids. Raises BrokerError."""
     if request.transactional_id is not None:
+        authorize(ctx, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
         raise TransactionalIdAuthorizationFailed
-    authorize(ctx, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
+    if not (
+        ctx.may(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME, Audit.FILTER)
+        or ctx.may_on_any(Operation.WRITE, ResourceType.TOPIC)
+    ):
+        raise ClusterAuthorizationFailed
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise InvalidRequest
     return ctx.services.producer_ids.next_producer_id().then(_response)

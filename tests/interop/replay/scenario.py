@@ -67,6 +67,7 @@ class Exchange:
 
     `keep` may remember something of the decoded answer for later exchanges. `ignore` names fields that may differ,
     each with what allows it. `unordered` names lists of this answer that come in any order, as those in UNORDERED do.
+    `own_host` is the address that the broker sees.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Exchange:
     ignore: Mapping[str, Allowed] = field(default_factory=dict)
     unordered: frozenset[str] = frozenset()
     client_id: str | None = "replay"
+    own_host: str = ""
 
     def each_version(self) -> Sequence[int]:
         return self.versions or list(all_versions(self.message))
@@ -96,7 +98,8 @@ def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
         for version in exchange.each_version():
             key = exchange.name, version
             assert key not in answers, f"two exchanges are called {exchange.name}"
-            with RawClient(world.bootstrap, exchange.client_id, ANSWER_TIMEOUT_S) as client:
+            own_host = exchange.own_host
+            with RawClient(world.bootstrap, exchange.client_id, ANSWER_TIMEOUT_S, own_host=own_host) as client:
                 try:
                     answer = client.send(exchange.message, exchange.build(world, version), version)
                 except ConnectionClosed:
