@@ -108,7 +108,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
             try:
                 if not allowed or state is None or index not in state.partitions:
                     if is_transactional(data.records, api_version):
-                        raise TransactionalBatch
+                        raise TransactionalBatch(NO_TRANSACTIONS)
                     raise TopicAuthorizationFailed if not allowed else UnknownTopicOrPartition
                 entries.append((name, index, one_batch(data.records, api_version)))
             except (NoBatchAtAll, TransactionalBatch):

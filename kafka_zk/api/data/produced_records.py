@@ -69,7 +69,7 @@ def one_batch(records: Buffer | None, api_version: int) -> Buffer:
         return _uncommon(records, api_version)
     attributes = records[_LOW_ATTRIBUTES_AT]
     if attributes & TRANSACTIONAL_BIT:
-        raise TransactionalBatch
+        raise TransactionalBatch(NO_TRANSACTIONS)
     if api_version < ZSTD_FROM and attributes & CODEC_MASK == Codec.ZSTD:
         raise UnsupportedCompressionType(
             f"Produce requests with version {api_version} are not allowed to use ZStandard compression"

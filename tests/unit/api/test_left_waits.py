@@ -49,7 +49,7 @@ def test_who_has_gone_is_waited_for_no_more(handler: Callable[[Any, Any], Any], 
             config=SimpleNamespace(delete_topic_enable=True),
             metadata_cache=SimpleNamespace(topic=lambda name: SimpleNamespace(partitions={0: None}, topic_id=None)),
         ),
-        may=lambda operation, resource_type, name: True,
+        may=lambda *_: True,
         api_version=5,
     )
     if handler is delete_topics:

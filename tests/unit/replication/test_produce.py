@@ -131,9 +131,8 @@ def test_rule_76_a_record_without_key_on_a_compacted_topic_names_the_record(tmp_
 def test_a_transactional_batch_gets_one_clear_error(broker: Broker) -> None:
     broker.lead()
     batch = records(1, producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
-    answer = answered(broker.call(produce_request(batch), 9))
-    assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert answer.error_message == NO_TRANSACTIONS
+    with pytest.raises(TransactionalIdAuthorizationFailed, match=NO_TRANSACTIONS):
+        broker.call(produce_request(batch), 9)
     request = produce_request(records())
     request.transactional_id = "tx"
     with pytest.raises(TransactionalIdAuthorizationFailed):
