@@ -88,7 +88,7 @@ SECURITY_KEYS: tuple[Config, ...] = (
     Config("sasl.login.retry.backoff.ms", LONG, 100, None, LOW,
            "First wait between login attempts."),
     Config("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", None, MEDIUM,
-           "SASL mechanism among brokers.", update_mode=PER_BROKER),
+           "SASL mechanism among brokers.", update_mode=PER_BROKER, read_by="broker.logins"),
     Config("sasl.oauthbearer.clock.skew.seconds", INT, 30, None, LOW,
            "Difference of clocks that a token may show."),
     Config("sasl.oauthbearer.expected.audience", LIST, None, None, LOW,

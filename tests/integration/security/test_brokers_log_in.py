@@ -39,6 +39,7 @@ def overrides(mechanism: str, more: Mapping[str, str] | None = None) -> dict[str
         "sasl.enabled.mechanisms": mechanism,
         f"{key}sasl.jaas.config": JAAS[mechanism],
         f"{PREFIX}connections.max.reauth.ms": str(SESSION_MS),
+        "controlled.shutdown.enable": "false",
         **callbacks,
         **(more or {}),
     }
