@@ -21,8 +21,8 @@ _KEYWORDS = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-_STRINGS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E))
-"""UTF8, Printable, T61, IA5, General, Universal, BMP."""
+_STRINGS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
+"""UTF8, Printable, T61, IA5, General, BMP."""
 
 _ESCAPED = frozenset(',=+<>#;"\\')
 
