@@ -68,7 +68,11 @@ _HELD_BY_A_RULE = ("broker.id.generation.enable",)
 _SILENT = frozenset((*_MEANT_FOR_THREADS, *_HELD_BY_A_RULE, *(name for name, _, _ in _REFUSED)))
 # Plug-ins that only watch: the broker does its work without them.
 _IGNORED_PLUGINS = ("metric.reporters", "kafka.metrics.reporters", "security.providers", "zookeeper.clientCnxnSocket")
-_HARMLESS_CLASSES = ("org.apache.kafka.common.metrics.JmxReporter", "org.apache.zookeeper.ClientCnxnSocketNIO")
+_HARMLESS_CLASSES = (
+    "org.apache.kafka.common.metrics.JmxReporter",
+    "org.apache.zookeeper.ClientCnxnSocketNIO",
+    "org.apache.zookeeper.ClientCnxnSocketNetty",
+)
 
 
 def check_supported(config: ParsedBroker) -> None:

@@ -55,6 +55,7 @@ COMMANDS = (
     Command("kafka-pipeline", "Moves data into, through and out of Kafka with Spark"),
     Command("zookeeper-server-start", "Starts Apache ZooKeeper", " [-daemon] zookeeper.properties"),
     Command("zookeeper-server-stop", "Stops the ZooKeeper of this machine", ""),
+    Command("zookeeper-security-migration", "Sets the access lists of a cluster's znodes"),
     Command("zookeeper-shell", "Shows and changes znodes", " host:port [command...]"),
 )
 

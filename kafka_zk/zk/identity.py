@@ -7,17 +7,24 @@ Source      JaasUtils.isZkSaslEnabled in Kafka 3.9; ZooKeeperSaslClient and ZKCl
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.java_options import system_properties
+from kafka_zk.sasl.client.digest_md5 import DigestMd5Client
 from kafka_zk.sasl.jaas import DIGEST, KERBEROS, JaasError, LoginModule
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
 from kafka_zk.tls.contexts import client_context
+from kafka_zk.tls.names import subject_of
 from kafka_zk.tls.settings import TlsSettings
+from kafka_zk.tls.stores import load_keys
+from kafka_zk.zk.tls_settings import identifies_client, tls_settings
+
+log = logging.getLogger("org.apache.kafka.common.security.JaasUtils")
 
 ENABLED: Final = "zookeeper.sasl.client"
 SECTION: Final = "zookeeper.sasl.clientconfig"
@@ -35,9 +42,9 @@ class DigestLogin:
     username: str
     password: str = field(repr=False)
 
-    def kazoo_options(self) -> dict[str, Any]:
-        """kazoo's sasl_options; it adds the server's name, which is fixed for this mechanism."""
-        return {"mechanism": "DIGEST-MD5", "username": self.username, "password": self.password}
+    def exchange(self) -> DigestMd5Client:
+        """For one connection."""
+        return DigestMd5Client(self.username, self.password)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +53,18 @@ class ZkIdentity:
 
     login: DigestLogin | None = None
     tls: ssl.SSLContext | None = field(default=None, repr=False)
-    has_certificate: bool = False
-    """Whether the TLS handshake presents one: znodes created belong to its name then."""
-
-    @property
-    def is_somebody(self) -> bool:
-        """Whether znodes can belong to this client."""
-        return self.login is not None or (self.tls is not None and self.has_certificate)
+    tls_settings: TlsSettings | None = None
+    """What `tls` was made from."""
+    certificate: str | None = None
+    """The subject of the certificate in the TLS handshake: znodes created belong to `x509:` and this name."""
+    is_somebody: bool = False
+    """Whether znodes can belong to this client."""
 
     def __str__(self) -> str:
         """As the access lists of znodes name it."""
-        if self.login is not None:
-            return f"sasl:{self.login.username}"
-        return "the client with its TLS certificate" if self.is_somebody else "an anonymous client"
+        names = [f"sasl:{self.login.username}"] if self.login else []
+        names += [f"x509:{self.certificate}"] if self.certificate else []
+        return " and ".join(names) or "an anonymous client"
 
 
 ANONYMOUS: Final = ZkIdentity()
@@ -78,10 +84,11 @@ def digest_login(environ: Mapping[str, str]) -> DigestLogin | None:
     if modules is None:
         return None
     if properties.get(ENABLED, "true").lower() != "true":
-        raise IdentityError(
+        log.error(
             "JAAS configuration is present, but system property zookeeper.sasl.client is set to false, which disables "
             "SASL in the ZooKeeper client"
         )
+        raise IdentityError(f"Exception while determining if ZooKeeper is secure {shown(environ)}")
     return _login_of(modules[0], properties.get(SECTION, DEFAULT_SECTION))
 
 
@@ -106,36 +113,27 @@ def _login_of(module: LoginModule, section: str) -> DigestLogin:
     return DigestLogin(module.options["username"], module.options["password"])
 
 
-NAMES_IN_JAVA: Final = {
-    "ssl.client.enable": "zookeeper.client.secure",
-    "clientCnxnSocket": "zookeeper.clientCnxnSocket",
-    "ssl.keystore.location": "zookeeper.ssl.keyStore.location",
-    "ssl.keystore.password": "zookeeper.ssl.keyStore.password",
-    "ssl.keystore.type": "zookeeper.ssl.keyStore.type",
-    "ssl.truststore.location": "zookeeper.ssl.trustStore.location",
-    "ssl.truststore.password": "zookeeper.ssl.trustStore.password",
-    "ssl.truststore.type": "zookeeper.ssl.trustStore.type",
-    "ssl.protocol": "zookeeper.ssl.protocol",
-    "ssl.enabled.protocols": "zookeeper.ssl.enabledProtocols",
-    "ssl.cipher.suites": "zookeeper.ssl.ciphersuites",
-    "ssl.endpoint.identification.algorithm": "zookeeper.ssl.hostnameVerification",
-}
-"""The system properties that count where a key is not configured."""
+def identity(values: Mapping[str, str], environ: Mapping[str, str]) -> ZkIdentity:
+    """Blocks for files. The identity that zookeeper.ssl.* keys, as somebody has set them, and KAFKA_OPTS describe.
 
-_TYPES_BY_SUFFIX: Final = {".jks": "JKS", ".pem": "PEM", ".p12": "PKCS12", ".pfx": "PKCS12"}
-
-
-def identity(values: Mapping[str, object], environ: Mapping[str, str], prefix: str = "zookeeper.") -> ZkIdentity:
-    """Blocks for files. The identity that zookeeper.ssl.* keys (behind `prefix`) and KAFKA_OPTS describe.
-
-    `values` are those that somebody has set, by key. Raises IdentityError; TlsError for stores.
+    Raises IdentityError; ConfigException for TLS settings, and TlsError for stores.
     """
-    login = digest_login(environ)
-    found = _configured(values, environ, prefix)
-    if found.get("ssl.client.enable", "false").lower() != "true":
-        return ZkIdentity(login)
-    settings = TlsSettings.of(_for_tls(found))
-    return ZkIdentity(login, client_context(settings), settings.key is not None)
+    login, properties = digest_login(environ), system_properties(environ)
+    settings = tls_settings(values, properties)
+    if settings is None:
+        return ZkIdentity(login, is_somebody=login is not None)
+    return ZkIdentity(
+        login,
+        client_context(settings),
+        settings,
+        _subject(settings),
+        login is not None or identifies_client(values, properties),
+    )
+
+
+def _subject(settings: TlsSettings) -> str | None:
+    chains = [entry.chain for entry in load_keys(settings.key)] if settings.key else []
+    return subject_of(chains[0][0]) if chains and chains[0] else None
 
 
 def check_somebody(found: ZkIdentity, environ: Mapping[str, str]) -> None:
@@ -146,34 +144,3 @@ def check_somebody(found: ZkIdentity, environ: Mapping[str, str]) -> None:
             "zookeeper.ssl.client.enable, zookeeper.clientCnxnSocket, and zookeeper.ssl.keystore.location was not "
             f"present and the verification of the JAAS login file failed {shown(environ)}"
         )
-
-
-def _configured(values: Mapping[str, object], environ: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The texts by name, without prefix: what is configured before what is a system property."""
-    properties = system_properties(environ)
-    found = {name: properties[java] for name, java in NAMES_IN_JAVA.items() if java in properties}
-    verification = found.pop("ssl.endpoint.identification.algorithm", None)
-    if verification is not None:
-        found["ssl.endpoint.identification.algorithm"] = "HTTPS" if verification.lower() == "true" else ""
-    for name in NAMES_IN_JAVA:
-        value = values.get(prefix + name)
-        if value is not None:
-            found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    return found
-
-
-def _for_tls(found: Mapping[str, str]) -> dict[str, str]:
-    """What ZooKeeper's client does otherwise than Kafka's: types by suffix, one protocol, one password."""
-    settings = dict(found)
-    for store in ("ssl.keystore", "ssl.truststore"):
-        location = found.get(f"{store}.location")
-        if location is not None and f"{store}.type" not in found:
-            suffix = "." + location.rpartition(".")[2].lower()
-            settings[f"{store}.type"] = _TYPES_BY_SUFFIX.get(suffix, "JKS")
-        if settings.get(f"{store}.type") == "PEM":
-            # Kafka's PEM stores have no password but the key's.
-            password = settings.pop(f"{store}.password", None)
-            if password and store == "ssl.keystore":
-                settings["ssl.key.password"] = password
-    settings.setdefault("ssl.enabled.protocols", found.get("ssl.protocol", "TLSv1.2"))
-    return settings

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import select
 import ssl
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gevent
-from gevent import socket as cooperative
-from gevent import ssl as gevent_ssl
 from kazoo.client import KazooClient
 from kazoo.handlers.gevent import SequentialGeventHandler
 from kazoo.hosts import collect_hosts
@@ -21,7 +20,10 @@ from kazoo.retry import KazooRetry
 
 from kafka_zk.zk.errors import ConnectionTimeout, InvalidConnectString
 from kafka_zk.zk.identity import ANONYMOUS, ZkIdentity
+from kafka_zk.zk.kazoo_login import LoggedInClient
 from kafka_zk.zk.kazoo_pipeline import pipeline
+from kafka_zk.zk.tls_socket import TlsSocket
+from kafka_zk.zk.tls_socket import connect as connect_with_tls
 
 RECONNECT_DELAY_S = 0.1
 MAX_RECONNECT_DELAY_S = 1.0
@@ -40,20 +42,20 @@ class LoopHandler(SequentialGeventHandler):  # type: ignore[misc]  # kazoo has n
         self._server_count = server_count
         self._tls = tls
 
-    def create_connection(self, *args: Any, timeout: float | None = None, **options: Any) -> Any:
-        """Blocks. kazoo lets one server use the whole session timeout to accept a connection; Java's client a share.
-
-        kazoo would shake hands with the standard library's TLS, in the loop: ours lets other greenlets run.
-        """
+    def create_connection(
+        self, address: Any, *, hostname: str | None = None, timeout: float | None = None, **options: Any
+    ) -> Any:
+        """kazoo lets one server use the whole session timeout to accept a connection; Java's client a share of it."""
         share = None if timeout is None else timeout / self._server_count
-        if self._tls is None:
-            return super().create_connection(*args, timeout=share, **options)
-        with gevent.Timeout(share, TimeoutError("the TLS handshake timed out")):
-            return tls_connection(options["address"], options["hostname"], self._tls, share)
+        if self._tls is not None:
+            return connect_with_tls(address, hostname or address[0], self._tls, share)
+        return super().create_connection(address, hostname=hostname, timeout=share, **options)
 
     def select(
         self, readers: Sequence[Any], writers: Sequence[Any], errors: Sequence[Any], timeout: float | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
+        if any(isinstance(each, TlsSocket) for each in readers):
+            return self._select_tls(readers, timeout)
         ready = dict(_ready_now(readers, writers))
         if ready:
             return (
@@ -64,12 +66,31 @@ class LoopHandler(SequentialGeventHandler):  # type: ignore[misc]  # kazoo has n
         waited: tuple[list[Any], list[Any], list[Any]] = super().select(readers, writers, errors, timeout)
         return waited
 
+    def _select_tls(self, readers: Sequence[Any], timeout: float | None) -> tuple[list[Any], list[Any], list[Any]]:
+        """The readers that have something to say beyond TLS. kazoo never waits for readers and writers at once."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            buffered = [each for each in readers if isinstance(each, TlsSocket) and each.pending()]
+            left = 0 if buffered else None if end is None else max(0.0, end - time.monotonic())
+            there = dict(_ready_now(readers, ()))
+            if not there and left != 0:
+                there = {each.fileno(): 0 for each in super().select(readers, [], [], left)[0]}
+            ready = [each for each in readers if each in buffered or (each.fileno() in there and _says(each))]
+            if ready or (end is not None and time.monotonic() >= end):
+                return ready, [], []
+
+
+def _says(reader: Any) -> bool:
+    """Whether what has come to a descriptor that is ready is for kazoo. A broken connection is: reading it tells."""
+    if not isinstance(reader, TlsSocket):
+        return True
+    try:
+        return reader.take_in()
+    except OSError:
+        return True
+
 
 def _ready_now(readers: Sequence[Any], writers: Sequence[Any]) -> list[tuple[int, int]]:
-    # What TLS has decrypted already makes no descriptor readable.
-    decrypted = [(each.fileno(), select.POLLIN) for each in readers if getattr(each, "pending", _none)()]
-    if decrypted:
-        return decrypted
     poller = select.poll()
     for each in readers:
         poller.register(each, select.POLLIN)
@@ -78,52 +99,36 @@ def _ready_now(readers: Sequence[Any], writers: Sequence[Any]) -> list[tuple[int
     return poller.poll(0)
 
 
-def _none() -> int:
-    return 0
-
-
-def tls_connection(
-    address: tuple[str, int], server_name: str, context: ssl.SSLContext, timeout_s: float | None
-) -> gevent_ssl.SSLSocket:
-    """Blocks. A TCP connection with the handshake done. Raises OSError; ssl.SSLError is one."""
-    plain = cooperative.create_connection(address, timeout_s)
-    try:
-        plain.setsockopt(cooperative.IPPROTO_TCP, cooperative.TCP_NODELAY, 1)
-        return gevent_ssl.SSLSocket(plain, server_hostname=server_name, _context=context)
-    except BaseException:
-        plain.close()
-        raise
-
-
 def kazoo_client(
-    connect: str,
+    hosts: str,
     session_timeout_ms: int,
     session: tuple[int, bytes] | None = None,
     *,
     identity: ZkIdentity = ANONYMOUS,
+    on_refused: Callable[[str], None] | None = None,
 ) -> KazooClient:
-    """A client that is not connected yet. Raises InvalidConnectString."""
+    """A client that is not connected yet; `on_refused` is told why a server did not accept the login, and must not
+    block. Raises InvalidConnectString.
+    """
     retry = KazooRetry(max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, sleep_func=gevent.sleep)
     try:
-        servers, _ = collect_hosts(connect)
-        return pipeline(
-            KazooClient(
-                connect,
-                timeout=session_timeout_ms / 1000,
-                client_id=session,
-                handler=LoopHandler(len(servers), identity.tls),
-                connection_retry=retry,
-                sasl_options=None if identity.login is None else identity.login.kazoo_options(),
-                use_ssl=identity.tls is not None,
-            )
+        servers, _ = collect_hosts(hosts)
+        client = LoggedInClient(
+            hosts,
+            timeout=session_timeout_ms / 1000,
+            client_id=session,
+            handler=LoopHandler(len(servers), identity.tls),
+            connection_retry=retry,
+            use_ssl=identity.tls is not None,
         )
     except ValueError as error:
-        detail = f"Invalid value {connect} for configuration zookeeper.connect: {error}"
+        detail = f"Invalid value {hosts} for configuration zookeeper.connect: {error}"
         raise InvalidConnectString(detail=detail) from error
+    return pipeline(client, identity.login, on_refused)
 
 
 def close_session(
-    connect: str, session_id: int, password: bytes, *, identity: ZkIdentity = ANONYMOUS, timeout_ms: int = 6_000
+    connect: str, session_id: int, password: bytes, *, timeout_ms: int = 6_000, identity: ZkIdentity = ANONYMOUS
 ) -> None:
     """Blocks. Close a session from outside, as a restarted broker does with that of its killed predecessor.
 

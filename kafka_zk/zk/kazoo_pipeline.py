@@ -4,8 +4,8 @@ Role        Acts. kazoo sends and reads one message at a time, and polls the soc
             over with thousands of partitions spends most of its time there. And it keeps a silent server as long as
             requests are sent to it.
 Invariants  Requests leave in the order they were queued, responses are taken in the order they came. Everything but
-            plain requests (authentication, kazoo's test hooks, the end of the session), the handshake and TLS are
-            kazoo's own.
+            plain requests (kazoo's test hooks, the end of the session) and the handshake are kazoo's own.
+            Nothing is sent, and nobody told of a connection, before its login is accepted.
             A silent server is given up, by the rules of `silence`, and tried again only after all others.
 Source      kazoo 2.11 (pinned): protocol.connection.ConnectionHandler.
 """
@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import ssl
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionDropped
-from kazoo.protocol.connection import ConnectionHandler, int_struct
+from kazoo.protocol.connection import int_struct
 from kazoo.protocol.serialization import Auth, Close
 
+from kafka_zk.zk.identity import DigestLogin
+from kafka_zk.zk.kazoo_login import LoggedInConnection, with_connection
 from kafka_zk.zk.silence import Silence
 
 REQUESTS_PER_WRITE = 64
@@ -31,14 +34,14 @@ READ_AHEAD_BYTES = 64 * 1024
 LENGTH_BYTES = 4
 
 
-def pipeline(client: KazooClient) -> KazooClient:
+def pipeline(
+    client: KazooClient, login: DigestLogin | None = None, on_refused: Callable[[str], None] | None = None
+) -> KazooClient:
     """`client`, which is not connected yet, with a connection of this kind."""
-    plain = client._connection
-    client._connection = PipeliningConnection(client, plain.retry_sleeper, plain.logger, plain.sasl_options)
-    return client
+    return with_connection(client, PipeliningConnection, login, on_refused)
 
 
-class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
+class PipeliningConnection(LoggedInConnection):
     def __init__(self, client: KazooClient, retry_sleeper: Any, logger: Any, sasl_options: Any) -> None:
         super().__init__(client, retry_sleeper, logger, sasl_options)
         self._xid = 0
@@ -124,7 +127,6 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
                 try:
                     chunk = self._socket.recv(READ_AHEAD_BYTES)
                 except ssl.SSLWantReadError:
-                    # Part of a TLS record.
                     continue
                 if not chunk:
                     raise ConnectionDropped("socket connection broken")

@@ -40,6 +40,13 @@ class Acl(NamedTuple):
     scheme: str
     identity: str
 
+    def __str__(self) -> str:
+        """As zookeeper-shell shows it: `sasl:broker:cdrwa`."""
+        letters = "".join(letter for bit, letter in _LETTERS if self.permissions & bit)
+        return f"{self.scheme}:{self.identity}:{letters}"
+
+
+_LETTERS = ((CREATE, "c"), (DELETE, "d"), (READ, "r"), (WRITE, "w"), (ADMIN, "a"))
 
 ANYONE_ALL = Acl(ALL, "world", "anyone")
 ANYONE_READ = Acl(READ, "world", "anyone")

@@ -25,7 +25,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 
 from kafka_zk.zk import kazoo_calls
-from kafka_zk.zk.errors import ConnectionClosed, GivenUp, NoAuth, SessionExpired, TooLarge, ZkError
+from kafka_zk.zk.errors import ConnectionClosed, GivenUp, SessionExpired, TooLarge, ZkError
 from kafka_zk.zk.kazoo_calls import Request
 from kafka_zk.zk.limits import largest, request_bytes
 from kafka_zk.zk.lost_replies import (
@@ -49,18 +49,10 @@ LOST_TOGETHER, LOST_AT_ALL = 2, 3
 class RequestSender:
     """Sends requests over the session whose life is `life`, at most `max_in_flight` at a time.
 
-    None of more than `max_request_bytes`. `on_refused` gets the path of a znode that another identity keeps.
+    None of more than `max_request_bytes`.
     """
 
-    def __init__(
-        self,
-        kazoo: KazooClient,
-        life: SessionLife,
-        *,
-        max_in_flight: int,
-        max_request_bytes: int,
-        on_refused: Callable[[str | None], None] = lambda path: None,
-    ) -> None:
+    def __init__(self, kazoo: KazooClient, life: SessionLife, *, max_in_flight: int, max_request_bytes: int) -> None:
         self._kazoo = kazoo
         self._life = life
         self._max_in_flight = max_in_flight
@@ -69,7 +61,6 @@ class RequestSender:
         self._alone = BoundedSemaphore(1)
         self._now_ms: Callable[[], int] | None = None
         self._note_latency: Callable[[int], None] = _ignored
-        self._on_refused = on_refused
 
     def time_requests(self, now_ms: Callable[[], int], note_latency: Callable[[int], None]) -> None:
         """See `ZkClient.time_requests`."""
@@ -120,9 +111,7 @@ class RequestSender:
                         self._refuse_if_over(generation)
                     unanswered.append(index)
                 except KazooException as error:
-                    results[index] = refused = kazoo_calls.translated(error, request.path)
-                    if isinstance(refused, NoAuth):
-                        self._on_refused(refused.path)
+                    results[index] = kazoo_calls.translated(error, request.path)
             # The watches that an earlier connection took with it are set by asking again.
             now_over = self._life.connection
             without_watch = [i for i, over in sent_over.items() if requests[i].sets_watch and over != now_over]

@@ -12,14 +12,14 @@ Source      kafka.zookeeper.ZooKeeperClient, KafkaZkClient.retryRequestsUntilCon
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+import gevent
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 
 from kafka_zk.zk import kazoo_calls
-from kafka_zk.zk.errors import AuthFailed, ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
+from kafka_zk.zk.errors import AuthFailed, ConnectionTimeout, NoAuth, NodeExists, NoNode, SessionExpired, ZkError
 from kafka_zk.zk.identity import ANONYMOUS, ZkIdentity
 from kafka_zk.zk.kazoo_calls import Request, WatchCallback, always
 from kafka_zk.zk.kazoo_loop import close_session as close_session
@@ -33,10 +33,7 @@ from kafka_zk.zk.watches import Kind, MarkDirty, Side, Watch, Watches
 
 log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
 
-REFUSAL_LOOK_S = 0.1
-"""How often a start looks whether it was refused: kazoo tells nobody who was not connected before."""
-
-COMPLAINT_INTERVAL_S = 60.0
+MOST_DENIED_TOLD = 100
 
 NodeData = tuple[bytes | None, Stat]
 
@@ -56,7 +53,7 @@ class ZkClient:
         protects: bool = False,
         create_chroot: bool = True,
     ) -> None:
-        """`protects`: new znodes belong to `identity` (zookeeper.set.acl)."""
+        """`protects`: new znodes belong to `identity` (zookeeper.set.acl). No caller chooses an access list."""
         self.connect = connect
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
@@ -65,54 +62,37 @@ class ZkClient:
         """Whether new znodes are protected (zookeeper.set.acl)."""
         self._acl_for = protected if protects else open_to_everyone
         self._creates_chroot = create_chroot
-        self._kazoo = kazoo_client(connect, session_timeout_ms, identity=identity)
+        self._kazoo = kazoo_client(connect, session_timeout_ms, identity=identity, on_refused=self._on_refused)
         self._life = SessionLife(self._kazoo, self._set_watches_again)
         self.max_request_bytes = max_request_bytes
         """The ensemble's request limit (jute.maxbuffer). A larger write raises TooLarge, and is not sent."""
         self._sender = RequestSender(
-            self._kazoo,
-            self._life,
-            max_in_flight=max_in_flight,
-            max_request_bytes=max_request_bytes,
-            on_refused=self._complain,
+            self._kazoo, self._life, max_in_flight=max_in_flight, max_request_bytes=max_request_bytes
         )
         self._watches = Watches()
-        self._complains_from_s = 0.0
+        self._denied: set[str] = set()
 
     # -- life of the session
 
     def start(self) -> None:
         """Blocks. Connect; create the chroot if it is missing, unless the client was made not to.
 
-        Raises ConnectionTimeout after zookeeper.connection.timeout.ms; AuthFailed if ZooKeeper refuses the identity.
+        Raises ConnectionTimeout after zookeeper.connection.timeout.ms, AuthFailed for a login that is not accepted.
         """
         log.info("Initializing a new session to %s.", self.connect)
-        self._wait_until_connected(self._kazoo.start_async())
+        connected = self._kazoo.start_async()
+        gevent.wait([connected, self._life.refusal], timeout=self._connection_timeout_ms / 1000, count=1)
+        if not connected.ready():
+            self.close()
+            if self._life.refusal.is_set():
+                raise AuthFailed(detail="Auth failed either before or while waiting for connection")
+            raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
         self._life.keep()
         if self._creates_chroot and self._kazoo.chroot and self.exists("/") is None:
             self._create_chroot()
 
-    def _wait_until_connected(self, connected: Any) -> None:
-        deadline_s = time.monotonic() + self._connection_timeout_ms / 1000
-        while not connected.wait(min(REFUSAL_LOOK_S, max(0.0, deadline_s - time.monotonic()))):
-            if self._kazoo.client_state == KeeperState.AUTH_FAILED:
-                self._refused()
-            if time.monotonic() >= deadline_s:
-                self.close()
-                raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
-
-        if self.identity.login is not None:
-            # kazoo is connected before it logs in: only an answer tells that the login was accepted.
-            try:
-                self.exists("/")
-            except AuthFailed:
-                self._refused()
-
-    def _refused(self) -> NoReturn:
-        self.close()
-        raise AuthFailed(
-            detail=f"Auth failed either before or while waiting for connection: ZooKeeper refused {self.identity}"
-        )
+    def _on_refused(self, why: str) -> None:
+        self._life.refused(self.identity, why)
 
     def close(self) -> None:
         """Blocks. End the session: its ephemeral znodes go at once. Waiting calls raise ConnectionClosed."""
@@ -200,7 +180,7 @@ class ZkClient:
     def get_many(self, paths: Iterable[str]) -> list[NodeData | ZkError]:
         """Blocks. Pipelined `get`: one result a path, in order."""
         wanted = list(paths)
-        answers = self._sender.run([kazoo_calls.get(path, self._watcher(path, Side.DATA)) for path in wanted])
+        answers = self._run([kazoo_calls.get(path, self._watcher(path, Side.DATA)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
                 self._saw(path, Side.DATA, answer[1])
@@ -220,7 +200,7 @@ class ZkClient:
     def exists_many(self, paths: Iterable[str]) -> list[Stat | ZkError | None]:
         """Blocks. Pipelined `exists`."""
         wanted = list(paths)
-        answers = self._sender.run([kazoo_calls.exists(path, self._watcher(path, Side.DATA)) for path in wanted])
+        answers = self._run([kazoo_calls.exists(path, self._watcher(path, Side.DATA)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
                 self._saw(path, Side.DATA, answer)
@@ -229,7 +209,7 @@ class ZkClient:
     def children_many(self, paths: Iterable[str]) -> list[list[str] | ZkError]:
         """Blocks. Pipelined `children`."""
         wanted = list(paths)
-        answers = self._sender.run([kazoo_calls.children(path, self._watcher(path, Side.CHILDREN)) for path in wanted])
+        answers = self._run([kazoo_calls.children(path, self._watcher(path, Side.CHILDREN)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
                 self._saw(path, Side.CHILDREN, answer[1])
@@ -237,11 +217,11 @@ class ZkClient:
 
     def sync(self) -> None:
         """Blocks. Later reads see everything that was written before this call, whichever server answers them."""
-        _value(self._sender.run([kazoo_calls.sync("/")])[0])
+        _value(self._run([kazoo_calls.sync("/")])[0])
 
     def get_acl(self, path: str) -> list[Acl]:
         """Blocks. Raises NoNode."""
-        acl: list[Acl] = _value(self._sender.run([kazoo_calls.get_acl(path)])[0])
+        acl: list[Acl] = _value(self._run([kazoo_calls.get_acl(path)])[0])
         return acl
 
     # -- writes; `generation` names the session they are meant for (default: the present one, once it is registered)
@@ -298,12 +278,17 @@ class ZkClient:
     def delete(self, path: str, version: int = ANY_VERSION, *, generation: int | None = None) -> None:
         """Blocks. Raises NoNode, BadVersion, NotEmpty."""
         # In case the reply is lost: a znode that exists before this answer is to go, one created later is not.
-        self._sender.run([kazoo_calls.exists(path, None)])
+        self._run([kazoo_calls.exists(path, None)])
         _value(self._write([kazoo_calls.delete(Delete(path, version))], generation)[0])
 
     def set_acl(self, path: str, acl: Sequence[Acl]) -> None:
         """Blocks. Raises NoNode."""
         _value(self._write([kazoo_calls.set_acl(path, acl)], None)[0])
+
+    def protect_again(self, paths: Iterable[str]) -> list[ZkError | None]:
+        """Blocks. Give each znode the access list that it would get if it were created now; an error, or None."""
+        answers = self._write([kazoo_calls.set_acl(path, self._acl_for(path)) for path in paths], None)
+        return [answer if isinstance(answer, ZkError) else None for answer in answers]
 
     def multi(
         self,
@@ -366,7 +351,7 @@ class ZkClient:
         """Blocks. ZooKeeper has forgotten all watches with the last connection."""
         connection = self._life.connection
         lost = [watch for watch in self._watches if watch.last_seen is not None and watch.connection != connection]
-        answers = self._sender.run([self._request_to_set(watch) for watch in lost])
+        answers = self._run([self._request_to_set(watch) for watch in lost])
         for watch, answer in zip(lost, answers, strict=True):
             stat = answer[1] if isinstance(answer, tuple) and not isinstance(answer, Stat) else answer
             if watch.set_again(None if isinstance(stat, ZkError) else stat, connection=connection):
@@ -383,19 +368,34 @@ class ZkClient:
             if not self._life.may_write:
                 raise SessionExpired(detail="The session has expired and the broker is not registered in the new one")
             generation = self.generation
-        return self._sender.run(requests, generation)
+        return self._run(requests, generation)
 
-    def _complain(self, path: str | None) -> None:
-        """Name the identity that is missing, at most once a minute: others see only ZooKeeper's error."""
-        now_s = time.monotonic()
-        if now_s < self._complains_from_s:
+    def _run(self, requests: Sequence[Request], generation: int | None = None) -> list[Any]:
+        """Blocks. What the sender answers; a refusal is told."""
+        answers = self._sender.run(requests, generation)
+        for request, answer in zip(requests, answers, strict=True):
+            for result in answer if isinstance(answer, list) else (answer,):
+                if isinstance(result, NoAuth):
+                    self._tell_denied(request, result)
+        return answers
+
+    def _tell_denied(self, request: Request, denied: NoAuth) -> None:
+        """Blocks. Name the identity that this process has, and those that may, once a znode."""
+        path = denied.path or "/"
+        if any(each.path == path and isinstance(each, Create | Delete) for each in request.operations):
+            # ZooKeeper asks the parent whether its children may come and go.
+            path = path.rpartition("/")[0] or "/"
+        if path in self._denied or len(self._denied) >= MOST_DENIED_TOLD:
             return
-        self._complains_from_s = now_s + COMPLAINT_INTERVAL_S
+        self._denied.add(path)
+        found = self._sender.run([kazoo_calls.get_acl(path)])[0]
+        allowed = "unknown" if isinstance(found, ZkError) else ", ".join(map(str, found))
         log.error(
-            "ZooKeeper does not let %s use %s: the znode belongs to another identity. All brokers and tools of a "
-            "cluster with zookeeper.set.acl need the same one.",
+            "ZooKeeper does not let this process, which is %s, use %s; its ACL is %s. Brokers and tools must all "
+            "have the identity that created the znodes.",
             self.identity,
             path,
+            allowed,
         )
 
 

@@ -41,6 +41,8 @@ class SessionLife:
         self.connected = Event()
         """Senders wait for it; `end` sets it for ever."""
         self.is_over = False
+        self.refusal = Event()
+        """Set once a server has not accepted our login."""
         self._kazoo = kazoo
         self._on_connection = on_connection
         self._hooks: list[tuple[Callable[[], None], Callable[[int], None]]] = []
@@ -85,6 +87,20 @@ class SessionLife:
         """See `ZkClient.on_state_change`."""
         self._listeners.append(listener)
 
+    def refused(self, identity: object, why: str) -> None:
+        """A server did not accept our login. Called by kazoo in its connection greenlet."""
+        log.error(
+            "Auth failed, initialized=%s connectionState=AUTH_FAILED: %s (identity: %s)",
+            str(self._keeper is not None).lower(),
+            why,
+            identity,
+        )
+        if self._keeper is not None:
+            log.info("Reinitializing due to auth failure.")
+        self.refusal.set()
+        # kazoo tells of no change from lost to refused.
+        self._changed.set()
+
     def _on_state(self, state: str) -> None:
         """Called by kazoo in its connection greenlet: must not block."""
         if self.is_over:
@@ -115,8 +131,6 @@ class SessionLife:
                     returned(before)
             if self._kazoo.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED):
                 # kazoo gives up when it is refused; Kafka tries again.
-                if self._kazoo.client_state == KeeperState.AUTH_FAILED:
-                    log.error("ZooKeeper refused this client's identity; reinitializing due to auth failure.")
                 gevent.sleep(RETRY_DELAY_S)
                 self._kazoo.start_async()
             elif self.connected.is_set():

@@ -60,6 +60,6 @@ def test_without_an_address_it_says_how_it_is_called(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.startswith("USAGE: ")
 
 
-def test_a_tls_configuration_is_refused_rather_than_ignored(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tls_configuration_that_is_not_there_stops_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
     assert zookeeper_shell.main(["h:1", "-zk-tls-config-file", "f", "ls", "/"]) == 1
-    assert "not supported yet" in capsys.readouterr().err
+    assert "NoSuchFileException: f" in capsys.readouterr().err

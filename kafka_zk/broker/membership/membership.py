@@ -15,13 +15,12 @@ from pathlib import Path
 from kafka_zk.broker.identity import new_cluster_id
 from kafka_zk.broker.membership.session_file import SessionFile
 from kafka_zk.broker.membership.session_watch import SessionWatch
+from kafka_zk.broker.membership.zookeeper_identity import broker_identity
 from kafka_zk.broker.stops import Stops
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.zk.cluster import create_or_get_cluster_id, create_top_level_paths
-from kafka_zk.zk.identity import check_somebody
-from kafka_zk.zk.identity import identity as identity_of
 from kafka_zk.zk.limits import max_request_bytes
 from kafka_zk.zk.registration import check_endpoints_free, register_broker
 from kafka_zk.zk.session import ZkClient
@@ -36,9 +35,7 @@ class Membership:
 
     def __init__(self, config: BrokerConfig, *, clock: Clock, metrics: MetricsRegistry) -> None:
         """Blocks for key stores and the JAAS file. Raises IdentityError, TlsError."""
-        identity = identity_of(config.originals, os.environ)
-        if config.zookeeper_set_acl:
-            check_somebody(identity, os.environ)
+        identity = broker_identity(config)
         self.zk = ZkClient(
             config.zookeeper_connect,
             identity=identity,
@@ -61,7 +58,7 @@ class Membership:
         """Blocks. Open the session, create the standard paths, read or choose the cluster id."""
         log.info("[KafkaServer id=%d] Connecting to zookeeper on %s", self._broker_id, self.zk.connect)
         self._watch = SessionWatch(
-            self.zk.connect, session_timeout_ms=self._session_timeout_ms, is_plain=self.zk.identity.tls is None
+            self.zk.connect, session_timeout_ms=self._session_timeout_ms, identity=self.zk.identity
         )
         stops.add("watch over the ZooKeeper session", self._watch.release)
         stops.add("ZooKeeper session", self._end_session)

@@ -16,15 +16,24 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+TLS = "--tls"
 CLOSE_SESSION = -11
 RETRY_S = 0.2
 CONNECT_TIMEOUT_S = 2.0
 DEFAULT_PORT = 2181
 
 
-def watch(sessions: Iterable[str], hosts: str, session_timeout_ms: int) -> None:
+Secure = Callable[[socket.socket, str], socket.socket]
+"""From a connection and the name of its host to the connection that requests go over."""
+
+
+def in_plaintext(connection: socket.socket, host: str) -> socket.socket:
+    return connection
+
+
+def watch(sessions: Iterable[str], hosts: str, session_timeout_ms: int, secure: Secure = in_plaintext) -> None:
     """Blocks until `sessions` ends, then end the last of them. After its timeout it expires by itself."""
     last = ""
     for line in sessions:
@@ -36,17 +45,17 @@ def watch(sessions: Iterable[str], hosts: str, session_timeout_ms: int) -> None:
     addresses = [parse_address(host) for host in hosts.split(",")]
     while time.monotonic() < deadline:
         for address in addresses:
-            if end_session(address, int(session_id), bytes.fromhex(password)):
+            if end_session(address, int(session_id), bytes.fromhex(password), secure):
                 return
         time.sleep(RETRY_S)
 
 
-def end_session(address: tuple[str, int], session_id: int, password: bytes) -> bool:
+def end_session(address: tuple[str, int], session_id: int, password: bytes, secure: Secure = in_plaintext) -> bool:
     """Blocks. Take the session over and close it, unless it is over already; False when the server does not answer."""
     # Protocol version, last zxid seen, time-out in ms, session, password, not read-only.
     request = struct.pack(">iqiqi", 0, 0, 10_000, session_id, len(password)) + password + b"\0"
     try:
-        with socket.create_connection(address, CONNECT_TIMEOUT_S) as connection:
+        with socket.create_connection(address, CONNECT_TIMEOUT_S) as plain, secure(plain, address[0]) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             _, granted_timeout_ms = struct.unpack_from(">ii", _frame(connection))
             if granted_timeout_ms > 0:
@@ -81,13 +90,30 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def over_tls(settings: str) -> Secure:
+    """From a line of the standard input. It is the broker that wrote it."""
+    import pickle
+
+    from kafka_zk.tls.contexts import client_context
+
+    context = client_context(pickle.loads(bytes.fromhex(settings)))
+    return lambda connection, host: context.wrap_socket(connection, server_hostname=host)
+
+
 def main() -> None:
-    """`session_end.py hosts session-timeout-ms`, the sessions on its standard input."""
+    """`session_end.py hosts session-timeout-ms [--tls path...]`, the sessions on its standard input.
+
+    With --tls, the first line has the settings, and the paths are where modules are looked for.
+    """
     # Stopping a service signals all its processes; this one must end with the broker.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")
-    watch(sys.stdin, sys.argv[1], int(sys.argv[2]))
+    secure: Secure = in_plaintext
+    if sys.argv[3:4] == [TLS]:
+        sys.path[:] = sys.argv[4:]
+        secure = over_tls(sys.stdin.readline().strip())
+    watch(sys.stdin, sys.argv[1], int(sys.argv[2]), secure)
 
 
 if __name__ == "__main__":

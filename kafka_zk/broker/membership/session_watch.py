@@ -11,9 +11,13 @@ operator, systemd or a container sees.
 from __future__ import annotations
 
 import logging
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+
+from kafka_zk.broker.membership.session_end import TLS
+from kafka_zk.zk.identity import ANONYMOUS, ZkIdentity
 
 HELPER = Path(__file__).with_name("session_end.py")
 
@@ -23,17 +27,19 @@ log = logging.getLogger("kafka.server.KafkaServer")
 class SessionWatch:
     """The helper process, started on construction."""
 
-    def __init__(self, connect: str, *, session_timeout_ms: int, is_plain: bool) -> None:
+    def __init__(self, connect: str, *, session_timeout_ms: int, identity: ZkIdentity = ANONYMOUS) -> None:
         """Start the helper. If it cannot be started, log a warning.
 
-        It speaks plain text only, and gets no keys: without `is_plain` (TLS to ZooKeeper) there is none.
+        It needs no login: whoever has a session's password may close it. Over TLS it gets the settings of the
+        stores through the pipe, and more modules than it has otherwise.
         """
         hosts = connect.partition("/")[0]
-        command = [sys.executable, "-I", "-S", str(HELPER), hosts, str(session_timeout_ms)]
+        settings = identity.tls_settings
+        options = ["-I", "-S"] if settings is None else ["-I"]
+        command = [sys.executable, *options, str(HELPER), hosts, str(session_timeout_ms)]
+        if settings is not None:
+            command += [TLS, *dict.fromkeys(sys.path)]
         self._helper: subprocess.Popen[bytes] | None = None
-        if not is_plain:
-            log.info("No session helper over TLS: after a kill the ZooKeeper session lasts until it times out.")
-            return
         try:
             # Detached from the terminal and our output: it must not get a Ctrl-C, nor keep a reader's pipe open.
             self._helper = subprocess.Popen(
@@ -49,6 +55,8 @@ class SessionWatch:
                 "Cannot start the session helper; after a kill the ZooKeeper session lasts until it times out: %s",
                 error,
             )
+        if settings is not None:
+            self._tell(f"{pickle.dumps(settings).hex()}\n")
 
     def guard(self, session_id: int, password: bytes) -> None:
         """Close this session, instead of the previous one, when the broker dies."""

@@ -10,7 +10,8 @@ import gevent
 from kafka_zk.tools.common.connect_string import check_connect_string
 from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.common.options import Options
-from kafka_zk.zk.errors import ConnectionTimeout
+from kafka_zk.tools.common.zookeeper_identity import tool_identity
+from kafka_zk.zk.errors import AuthFailed, ConnectionTimeout
 from kafka_zk.zk.session import ZkClient
 
 CONNECTION_TIMEOUT_MS = 30_000
@@ -25,11 +26,20 @@ def connected(options: Options) -> Iterator[ZkClient]:
     # gevent would print a Ctrl-C that arrives in its loop before raising it where we wait.
     hub = gevent.get_hub()
     hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
-    zk = ZkClient(connect, session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
+    identity = tool_identity(options.text("zk-tls-config-file"))
+    zk = ZkClient(
+        connect,
+        session_timeout_ms=CONNECTION_TIMEOUT_MS,
+        create_chroot=False,
+        identity=identity,
+        protects=identity.is_somebody,
+    )
     try:
         zk.start()
     except ConnectionTimeout as error:
         raise JavaError(str(error), "kafka.zookeeper.ZooKeeperClientTimeoutException") from None
+    except AuthFailed as error:
+        raise JavaError(str(error), "kafka.zookeeper.ZooKeeperClientAuthFailedException") from None
     try:
         yield zk
     finally:

@@ -17,9 +17,10 @@ from kafka_zk.log.doctor.findings import Severity
 from kafka_zk.log.doctor.log_dir import LogDir
 from kafka_zk.tools.common.connect_string import check_connect_string
 from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.zookeeper_identity import tool_identity
 from kafka_zk.tools.log_doctor.options import Wanted, WrongUsage
 from kafka_zk.tools.log_doctor.znodes import Implied, Replica, beyond, imply
-from kafka_zk.zk.errors import ConnectionTimeout, NodeExists, NoNode, ZkError
+from kafka_zk.zk.errors import AuthFailed, ConnectionTimeout, NodeExists, NoNode, ZkError
 from kafka_zk.zk.registration import live_broker_ids
 from kafka_zk.zk.session import ZkClient
 
@@ -104,14 +105,17 @@ def _write(implied: Implied, wanted: Wanted) -> Iterator[Written]:
         check_connect_string(wanted.zookeeper)
     except JavaError as error:
         raise WrongUsage(f"--zookeeper {wanted.zookeeper}: {error}") from error
-    zk = ZkClient(wanted.zookeeper, session_timeout_ms=SESSION_TIMEOUT_MS)
+    identity = tool_identity(None)
+    zk = ZkClient(
+        wanted.zookeeper, session_timeout_ms=SESSION_TIMEOUT_MS, identity=identity, protects=identity.is_somebody
+    )
     try:
         zk.start()
         _refuse_living_cluster(zk)
         paths = [path for path, _ in implied.znodes]
         for (path, data), found in zip(implied.znodes, zk.get_many(paths), strict=True):
             yield _put(zk, path, data, found, overwrite=wanted.overwrite)
-    except ConnectionTimeout as error:
+    except (ConnectionTimeout, AuthFailed) as error:
         raise WrongUsage(f"cannot connect to ZooKeeper at {wanted.zookeeper}: {error}") from error
     finally:
         zk.close()

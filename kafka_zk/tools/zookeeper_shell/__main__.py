@@ -11,9 +11,11 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
+from kafka_zk.config.errors import ConfigException
 from kafka_zk.tools.common.connect_string import check_connect_string
 from kafka_zk.tools.common.endings import run_as_program, tell_as_thrown
 from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.zookeeper_identity import tool_identity
 from kafka_zk.tools.zookeeper_shell.commands import COMMANDS, usage
 from kafka_zk.tools.zookeeper_shell.session import CommandError, Shell
 
@@ -31,10 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(SCRIPT_USAGE)
         return 0
     connect, words = given[0], given[1:]
+    config_file = None
     if words[:1] == [TLS_OPTION]:
-        print(f"{TLS_OPTION} is not supported yet: this shell connects to ZooKeeper in plaintext only", file=sys.stderr)
+        config_file, words = "".join(words[1:2]), words[2:]
+    try:
+        shell = Shell(connect, tool_identity(config_file))
+    except (ConfigException, JavaError) as error:
+        tell_as_thrown(error)
         return 1
-    shell = Shell(connect)
     print(f"Connecting to {connect.encode('utf-8', 'replace').decode()}", flush=True)
     try:
         check_connect_string(connect)

@@ -16,6 +16,9 @@ from kazoo.client import KazooClient
 from kazoo.hosts import collect_hosts
 from kazoo.protocol.states import EventType, KazooState, WatchedEvent
 
+from kafka_zk.zk.identity import ANONYMOUS, ZkIdentity
+from kafka_zk.zk.kazoo_login import client_of_threads
+
 SESSION_TIMEOUT_S = 30.0
 EVENT_NAMES = {
     EventType.CREATED: "NodeCreated",
@@ -42,8 +45,9 @@ class CommandError(Exception):
 class Shell:
     """One shell: its connection (made when first needed) and its history."""
 
-    def __init__(self, connect: str) -> None:
+    def __init__(self, connect: str, identity: ZkIdentity = ANONYMOUS) -> None:
         self.connect = connect
+        self._identity = identity
         self.history: list[str] = []
         self.redo: str | None = None
         self.quitting = False
@@ -69,7 +73,7 @@ class Shell:
     def open(self, path: str | None = None) -> None:
         """Connect. Raises CommandError."""
         self._require_reachable(path)
-        kazoo = KazooClient(self.connect, timeout=SESSION_TIMEOUT_S)
+        kazoo = client_of_threads(self.connect, SESSION_TIMEOUT_S, self._identity)
         try:
             kazoo.start(timeout=SESSION_TIMEOUT_S)
         except kazoo.handler.timeout_exception:

@@ -42,7 +42,6 @@ from kafka_zk.zk.znodes.names import (
     entities_of,
     entity_path,
     sanitize,
-    secured_acl,
     sequence_number,
 )
 from kafka_zk.zk.znodes.notifications import IsrChangeNotificationZNode, LogDirEventNotificationZNode
@@ -106,6 +105,5 @@ __all__ = [
     "entities_of",
     "entity_path",
     "sanitize",
-    "secured_acl",
     "sequence_number",
 ]

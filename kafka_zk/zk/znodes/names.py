@@ -1,4 +1,4 @@
-"""Names in paths: sanitized entities, sequence numbers, persistent paths and their ACLs.
+"""Names in paths: sanitized entities, sequence numbers, persistent paths.
 
 Role        Pure.
 Source      org.apache.kafka.common.utils.Sanitizer; kafka.zk.ZkData; KAFKA-6672 (parents of /config/changes).
@@ -7,10 +7,7 @@ Source      org.apache.kafka.common.utils.Sanitizer; kafka.zk.ZkData; KAFKA-6672
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from urllib.parse import quote, unquote_plus
-
-from kafka_zk.zk.operations import ANYONE_ALL, ANYONE_READ, CREATOR_ALL, Acl
 
 DEFAULT_ENTITY = "<default>"
 
@@ -32,8 +29,6 @@ PERSISTENT_PATHS = (
 
 # Java's pairs of surrogates are in there: all characters beyond 16 bits.
 _UNFIT = re.compile("[\\0-\\x1f\\x7f-\\x9f\\ud800-\\uf8ff\\ufff0-\\U0010ffff]")
-
-SENSITIVE_ROOTS = ("/config/users", "/config/brokers", "/delegation_token/tokens")
 
 
 def sanitize(name: str) -> str:
@@ -65,15 +60,6 @@ def entities_of(path: str) -> list[tuple[str, str | None]]:
 def sequence_number(name: str) -> int:
     """The number ZooKeeper has appended to a sequential znode's name or path. Raises ValueError."""
     return int(name[-10:])
-
-
-def secured_acl(path: str) -> Sequence[Acl]:
-    """The ACL of a new znode while zookeeper.set.acl is true. Source: ZkData.defaultAcls."""
-    if path == "/consumers" or path.startswith("/consumers/"):
-        return (ANYONE_ALL,)
-    if path.startswith(SENSITIVE_ROOTS):
-        return (CREATOR_ALL,)
-    return (CREATOR_ALL, ANYONE_READ)
 
 
 def may_be_znode(name: str) -> bool:

@@ -30,6 +30,25 @@ _READ_THROUGH: dict[str, tuple[str, ...]] = {
     "log.roll.jitter.hours": ("log_roll_jitter_ms",),
     "node.id": ("broker_id",),
     "security.inter.broker.protocol": ("inter_broker_listener_name",),
+    # With the system properties that stand in for them (zk/tls_settings.py).
+    **{
+        f"zookeeper.{name}": ("zookeeper_ssl_client_enable",)
+        for name in (
+            "clientCnxnSocket",
+            "ssl.cipher.suites",
+            "ssl.crl.enable",
+            "ssl.enabled.protocols",
+            "ssl.endpoint.identification.algorithm",
+            "ssl.keystore.location",
+            "ssl.keystore.password",
+            "ssl.keystore.type",
+            "ssl.ocsp.enable",
+            "ssl.protocol",
+            "ssl.truststore.location",
+            "ssl.truststore.password",
+            "ssl.truststore.type",
+        )
+    },
 }
 _TOPIC_READ_THROUGH: dict[str, tuple[str, ...]] = {
     "cleanup.policy": ("compact", "delete"),

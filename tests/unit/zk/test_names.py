@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_zk.zk.operations import ANYONE_ALL, ANYONE_READ, CREATOR_ALL
-from kafka_zk.zk.znodes import desanitize, entities_of, entity_path, sanitize, secured_acl, sequence_number
+from kafka_zk.zk.znodes import desanitize, entities_of, entity_path, sanitize, sequence_number
 from kafka_zk.zk.znodes.names import may_be_znode
 
 
@@ -54,17 +53,3 @@ def test_an_entity_path_has_pairs() -> None:
 
 def test_sequence_numbers_are_the_last_ten_digits() -> None:
     assert sequence_number("config_change_0000000014") == 14
-
-
-@pytest.mark.parametrize(
-    ("path", "acl"),
-    [
-        ("/brokers/topics/t", (CREATOR_ALL, ANYONE_READ)),
-        ("/config/users/bob", (CREATOR_ALL,)),
-        ("/config/brokers/1", (CREATOR_ALL,)),
-        ("/delegation_token/tokens/x", (CREATOR_ALL,)),
-        ("/consumers/g", (ANYONE_ALL,)),
-    ],
-)
-def test_protected_znodes_are_readable_by_all_unless_they_hold_secrets(path: str, acl: object) -> None:
-    assert tuple(secured_acl(path)) == acl
