@@ -23,6 +23,7 @@ from tests.mutants.catalogue import (
     rare_meetings,
     record_and_protocol,
     replication,
+    security_tls,
     slow_zookeeper,
     spark,
     tools,
@@ -50,4 +51,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *leaderships.MUTANTS,
     *log_meetings.MUTANTS,
     *groups.MUTANTS,
+    *security_tls.MUTANTS,
 )

@@ -1,0 +1,67 @@
+"""Faults in TLS: who is believed, what a principal is called, and what leaves encrypted."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+CONTEXTS = "tests/unit/tls/test_contexts.py"
+STORES = "tests/unit/tls/test_stores.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a name is printed as Java prints it, its equals signs escaped",
+        file="kafka_zk/tls/names.py",
+        old="frozenset(',=+<>#;\"\\\\')",
+        new="frozenset(',+<>#;\"\\\\')",
+        tests="tests/unit/tls/test_javas_answers.py -k name",
+    ),
+    Mutant(
+        breaks="any certificate of a trust store is an anchor",
+        file="kafka_zk/tls/contexts.py",
+        old=" | ssl.VERIFY_X509_PARTIAL_CHAIN\n",
+        new="\n",
+        tests=f"{CONTEXTS} -k anchor",
+    ),
+    Mutant(
+        breaks="a client compares the certificate with the host that it wanted",
+        file="kafka_zk/tls/contexts.py",
+        old="    context.check_hostname = settings.checks_host_name\n",
+        new="    context.check_hostname = False\n",
+        tests=f"{CONTEXTS} -k another_name",
+    ),
+    Mutant(
+        breaks="a key in a trust store does not make its issuers trusted",
+        file="kafka_zk/tls/stores.py",
+        old=" for other in others if other not in chain)",
+        new=" for other in others)",
+        tests=f"{STORES} -k issuers",
+    ),
+    Mutant(
+        breaks="nothing of a Java key store is believed before its digest is right",
+        file="kafka_zk/tls/jks.py",
+        old="        if not hmac.compare_digest(digest, data[-_DIGEST_BYTES:]):\n",
+        new="        if not digest:\n",
+        tests=f"{STORES} -k another_password",
+    ),
+    Mutant(
+        breaks="a new certificate names every host of the old one",
+        file="kafka_zk/tls/replacement.py",
+        old="            if not before.alternatives <= after.alternatives:\n",
+        new="            if not before.alternatives >= after.alternatives:\n",
+        tests="tests/integration/tls/test_reload.py -k fit",
+    ),
+    Mutant(
+        breaks="sendfile is used only where the kernel has proved that it encrypts",
+        file="kafka_zk/network/tls_stream.py",
+        old="        except OSError:\n            return False\n",
+        new="        except OSError:\n            return True\n",
+        tests="tests/integration/tls/test_failures.py -k records",
+    ),
+    Mutant(
+        breaks="decrypted bytes that the socket does not show are not waited for",
+        file="kafka_zk/network/tls_stream.py",
+        old="        return self._has_ended or self.sock.pending() > 0\n",
+        new="        return self._has_ended\n",
+        tests="tests/integration/tls/test_failures.py -k records",
+    ),
+)
