@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import secrets
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.login import Login
 from kafka_zk.sasl.client.logins import MODULES, LoginError, new_exchange
-from kafka_zk.sasl.jaas import JaasError, parse_file
+from kafka_zk.sasl.jaas import JaasError
+from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
 from kafka_zk.sasl.scram_credentials import BY_KEY, Mechanism
 from kafka_zk.sasl.server.mechanism import ServerMechanism
 from kafka_zk.sasl.server.oauthbearer import OAuthBearerServer, Validate
@@ -46,8 +46,7 @@ from kafka_zk.security.authentication.settings import (
 validator_log = logging.getLogger("org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler")
 
 _URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
-_ALLOWED_URLS = re.compile(r"-Dorg\.apache\.kafka\.sasl\.oauthbearer\.allowed\.urls=(\S+)")
-_JAAS_FILE = re.compile(r"-Djava\.security\.auth\.login\.config==?(\S+)")
+_ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 _NONCE_BITS = 130
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -171,8 +170,7 @@ class Logins:
 
     def _allowed_urls(self) -> str | None:
         """Of the system property that names all URLs which may be fetched, from KAFKA_OPTS; None for all."""
-        found = _ALLOWED_URLS.search(os.environ.get("KAFKA_OPTS", ""))
-        return None if found is None else found[1]
+        return system_properties(os.environ).get(_ALLOWED_URLS)
 
     def _stop_fetchers(self, listener_name: str) -> None:
         for fetcher in self._fetchers.pop(listener_name, []):
@@ -180,17 +178,12 @@ class Logins:
 
 
 def jaas_file(environment: Mapping[str, str]) -> JaasFile:
-    """The file that java.security.auth.login.config names in KAFKA_OPTS, if it does. Raises ConfigException."""
-    found = _JAAS_FILE.search(environment.get("KAFKA_OPTS", ""))
-    if found is None:
-        return JaasFile()
-    path = found[1]
+    """Blocks for the file that java.security.auth.login.config names in KAFKA_OPTS. Raises ConfigException."""
     try:
-        return JaasFile(path, parse_file(Path(path).read_text()))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigException(f"The JAAS configuration {path} cannot be read: {type(error).__name__}") from None
+        sections = file_sections(environment)
     except JaasError as error:
-        raise ConfigException(f"The JAAS configuration {path} cannot be read: {error}") from None
+        raise ConfigException(str(error)) from None
+    return JaasFile(system_properties(environment).get(LOGIN_CONFIG, ""), sections or {})
 
 
 def new_nonce() -> str:

@@ -37,10 +37,7 @@ MISSING = {
         r"kafka_server_replicamanager_partitionswithlatetransactionscount",
     ),
     allowed("replication-quotas"): (r"kafka_server_(leader|follower)replication_byte_rate",),
-    allowed("no-security"): (
-        r"kafka_server_socket_server_metrics_.*authentication.*",
-        r"kafka_server_delayedoperationpurgatory_.* delayedoperation=AlterAcls",
-    ),
+    allowed("no-security"): (r"kafka_server_delayedoperationpurgatory_.* delayedoperation=AlterAcls",),
     allowed("metrics-of-tiers"): (r"kafka_server_delayedoperationpurgatory_.* delayedoperation=RemoteFetch",),
     allowed("metrics-of-features"): (r"kafka_controller_controllerstats_updatefeaturesrateandtimems",),
     allowed("metrics-of-threads"): (

@@ -24,6 +24,7 @@ from tests.mutants.catalogue import (
     record_and_protocol,
     replication,
     security_tls,
+    security_sasl_server,
     slow_zookeeper,
     spark,
     tools,
@@ -52,4 +53,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *log_meetings.MUTANTS,
     *groups.MUTANTS,
     *security_tls.MUTANTS,
+    *security_sasl_server.MUTANTS,
 )

@@ -1,0 +1,55 @@
+"""Faults in how clients log in on SASL listeners."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+MECHANISMS = "tests/unit/sasl/test_server_mechanisms.py"
+VALIDATORS = "tests/unit/sasl/test_token_validators.py"
+STATES = "tests/unit/security/authentication/test_states.py"
+LOGINS = "tests/integration/network/test_socket_server_logins.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a client-final belongs to the nonce of its own exchange",
+        file="kafka_zk/sasl/server/scram.py",
+        old='        if not message["nonce"].endswith(self._nonce):\n',
+        new='        if not message["nonce"]:\n',
+        tests=f"{MECHANISMS} -k proves_the_password",
+    ),
+    Mutant(
+        breaks="nobody logs in as somebody else",
+        file="kafka_zk/sasl/server/plain.py",
+        old="        if authorization_id and authorization_id != user:\n",
+        new="        if authorization_id and not user:\n",
+        tests=f"{MECHANISMS} -k kafkas_words",
+    ),
+    Mutant(
+        breaks="what a key may check is fixed by the key",
+        file="kafka_zk/sasl/server/signed_token.py",
+        old="        fitting = [key for key in self._keys_of(key_id) if algorithm in key.algorithms]\n",
+        new="        fitting = list(self._keys_of(key_id))\n",
+        tests=f"{VALIDATORS} -k without_a_signature",
+    ),
+    Mutant(
+        breaks="a handshake does not save a session that has ended from its limit of one a second",
+        file="kafka_zk/security/authentication/session.py",
+        old="monotonic_ms - began_again_ms >= MIN_REAUTHENTICATION_INTERVAL_MS\n",
+        new="True\n",
+        tests=f"{STATES} -k may_begin_again",
+    ),
+    Mutant(
+        breaks="a failed login is told after the delay",
+        file="kafka_zk/network/connection.py",
+        old="        if self._sit_out(self._host.failed_login_delay_ms):\n",
+        new="        if self._sit_out(0):\n",
+        tests=f"{LOGINS} -k told_later",
+    ),
+    Mutant(
+        breaks="frames before a login are limited",
+        file="kafka_zk/network/connection.py",
+        old="        self._reader.limit(self._host.max_login_bytes)\n",
+        new="        self._reader.limit(self._host.max_request_bytes)\n",
+        tests=f"{LOGINS} -k refused_before_the_login",
+    ),
+)
