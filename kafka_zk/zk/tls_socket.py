@@ -9,6 +9,7 @@ Source      ssl.MemoryBIO. kazoo would run the standard library's TLS over a soc
 
 from __future__ import annotations
 
+import errno
 import os
 import ssl
 
@@ -117,7 +118,7 @@ def connect(address: tuple[str, int], host: str, context: ssl.SSLContext, timeou
 
     Raises OSError, TimeoutError among them.
     """
-    late = TimeoutError(f"no TLS connection to {host}:{address[1]} within {timeout_s:.1f} s")
+    late = TimeoutError(errno.ETIMEDOUT, f"no TLS connection to {host}:{address[1]} within {timeout_s} s")
     with gevent.Timeout(timeout_s, late):
         connection = socket.create_connection(address, timeout_s)
         try:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 from kazoo.client import KazooClient
+from kazoo.handlers.gevent import SequentialGeventHandler
 
+from kafka_zk.zk.identity import DigestLogin
+from kafka_zk.zk.kazoo_login import LoggedInClient, LoggedInConnection, with_connection
+from tests.support.certificates import LOOPBACK, CertificateAuthority, Stores
 from tests.support.certificates import PASSWORD as STORE_PASSWORD
-from tests.support.certificates import CertificateAuthority, Stores
 from tests.support.processes import free_port
-from tests.support.zookeeper import EmbeddedZooKeeper, plain_client
+from tests.support.zookeeper import EmbeddedZooKeeper
 
 USERS = {"kafka": "kafka-Secret", "other": "other-Secret"}
 """The names and passwords that the server knows."""
@@ -24,11 +27,11 @@ _DIGEST = f"{_PROVIDERS}.DigestLoginModule"
 class SecureZooKeeper(EmbeddedZooKeeper):
     """`tls_connect` is its port with TLS, where clients must have a certificate of `authority`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, sans: Sequence[str] = LOOPBACK) -> None:
         self.folder = folder
         self.authority = CertificateAuthority()
         self.tls_port = free_port()
-        stores = self.authority.issue("zookeeper", folder / "server")
+        stores = self.authority.issue("zookeeper", folder / "server", sans=sans)
         users = " ".join(f"user_{name}={_quoted(password)}" for name, password in USERS.items())
         properties = {
             "authProvider.1": f"{_PROVIDERS}.SASLAuthenticationProvider",
@@ -74,9 +77,11 @@ def tls_properties(stores: Stores) -> dict[str, str]:
     }
 
 
-def acls(connect: str) -> Mapping[str, list[str]]:
-    """Of every znode below `connect`, as getAcl shows it to a client without an identity; [] where it may not."""
-    client = plain_client(connect)
+def acls(connect: str, user: str = "kafka") -> dict[str, list[str]]:
+    """Of every znode below `connect`, as getAcl shows it to `user`; [] where it may not."""
+    client = LoggedInClient(connect, timeout=30, handler=SequentialGeventHandler())
+    with_connection(client, LoggedInConnection, DigestLogin(user, USERS[user]))
+    client.start()
     try:
         return {path: _acl(client, path) for path in _paths(client, "/") if not path.startswith("/zookeeper")}
     finally:

@@ -29,9 +29,12 @@ class DigestMd5Client:
 
     mechanism = "DIGEST-MD5"
 
-    def __init__(self, username: str, password: str, *, cnonce: str | None = None) -> None:
+    def __init__(
+        self, username: str, password: str, *, uri: str = f"{SERVICE}/{HOST}", cnonce: str | None = None
+    ) -> None:
         self._username = username
         self._password = password
+        self._uri = uri
         self._cnonce = cnonce or secrets.token_urlsafe(_NONCE_BYTES)
         self._expected: str | None = None
         self._is_complete = False
@@ -59,7 +62,7 @@ class DigestMd5Client:
         if "auth" not in offered:
             raise ExchangeFailed("The server of DIGEST-MD5 wants to protect the connection, which is not supported")
         realm, nonce = challenge.get("realm", ""), challenge["nonce"]
-        uri = f"{SERVICE}/{HOST}"
+        uri = self._uri
         secret = hashlib.md5(b":".join(map(_hashed, (self._username, realm, self._password)))).digest()
         a1 = _hex(secret + f":{nonce}:{self._cnonce}".encode())
 

@@ -21,5 +21,5 @@ def tool_identity(tls_config_file: str | None, environ: Mapping[str, str] = os.e
     try:
         values = read_file(tls_config_file)
     except OSError:
-        raise JavaError(f"{tls_config_file} (No such file or directory)", "java.nio.file.NoSuchFileException") from None
+        raise JavaError(tls_config_file, "java.nio.file.NoSuchFileException") from None
     return identity(values, environ)
