@@ -198,6 +198,38 @@ def test_login_with_sasl_over_tls_serves_a_client(site: Site) -> None:
     assert producer.flush(20) == 0
 
 
+def test_a_request_that_shares_its_record_with_the_end_of_a_large_one_is_not_left_waiting(site: Site) -> None:
+    """The socket shows nothing of it any more."""
+    tag = b"x" * 200_000
+    head = bytes.fromhex("001200030000000900000002780276") + b"\x01\x63"
+    body = head + _varint(len(tag)) + tag
+    with site.connect(site.client) as secured:
+        secured.sendall(len(body).to_bytes(4) + body + API_VERSIONS)
+        assert [_correlation_id(secured), _correlation_id(secured)] == [9, 7]
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*encoded, number))
+
+
+def _correlation_id(secured: ssl.SSLSocket) -> int:
+    """Of the next answer."""
+
+    def exactly(size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = secured.recv(size - len(data))
+            assert part, "the broker closed"
+            data += part
+        return data
+
+    return int.from_bytes(exactly(int.from_bytes(exactly(4)))[:4])
+
+
 def test_half_open_handshakes_do_not_delay_others(site: Site) -> None:
     """(security 12.12)"""
     context = ssl.create_default_context(cadata=site.authority.pem.decode())

@@ -62,6 +62,6 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/network/tls_stream.py",
         old="        return self._has_ended or self.sock.pending() > 0\n",
         new="        return self._has_ended\n",
-        tests="tests/integration/tls/test_failures.py -k records",
+        tests="tests/integration/tls/test_failures.py -k shares",
     ),
 )
