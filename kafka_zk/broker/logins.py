@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
-from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.errors import ConfigException, invalid_value
 from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.login import Login
 from kafka_zk.sasl.client.logins import MODULES, LoginError, new_exchange
-from kafka_zk.sasl.jaas import JaasError
+from kafka_zk.sasl.jaas import JaasError, single_module
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
 from kafka_zk.sasl.scram_credentials import BY_KEY, Mechanism
 from kafka_zk.sasl.server.mechanism import ServerMechanism
@@ -37,6 +37,7 @@ from kafka_zk.security.authentication.settings import (
     OAUTHBEARER,
     PLAIN,
     UNSECURED_VALIDATOR,
+    LoginOptions,
     MechanismSettings,
     key_source,
     mechanisms_of,
@@ -46,6 +47,7 @@ from kafka_zk.security.authentication.settings import (
 validator_log = logging.getLogger("org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler")
 
 _URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
+_JAAS_KEY = "sasl.jaas.config"
 _ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 _NONCE_BITS = 130
@@ -74,13 +76,28 @@ class Logins:
         Reads the JAAS file, which later listeners find as it was now.
         """
         self._file = jaas_file(os.environ)
-        for listener_name in self._sasl_listeners():
-            for settings in mechanisms_of(self._config, listener_name, self._options):
-                if settings.name == OAUTHBEARER:
-                    self._check_validator(listener_name, settings)
+        for listener_name in _sasl_listeners(self._config):
+            self._check_listener(self._config, listener_name)
         for of_brokers in (self._config.inter_broker_listener_name, self._config.control_plane_listener_name):
             if of_brokers:
                 self.of_peers(of_brokers)
+
+    def check_change(self, before: BrokerConfig, now: BrokerConfig) -> None:
+        """Raise ConfigException if a new listener's logins cannot be set up, or a login module is none of ours."""
+        for key, text in now.originals.items():
+            if key.endswith(_JAAS_KEY) and before.originals.get(key) != text:
+                try:
+                    single_module(text)
+                except JaasError as error:
+                    raise invalid_value(key, "[hidden]", str(error)) from None
+        for listener_name in _sasl_listeners(now):
+            if listener_name not in self.listeners:
+                self._check_listener(now, listener_name)
+
+    def _check_listener(self, config: BrokerConfig, listener_name: str) -> None:
+        for settings in mechanisms_of(config, listener_name, self._options_in(config)):
+            if settings.name == OAUTHBEARER:
+                self._check_validator(config, listener_name, settings)
 
     def of_peers(self, listener_name: str) -> Callable[[str, Login | None], Login] | None:
         """How this broker logs in at that listener of others; None where nobody has to. Raises ConfigException."""
@@ -104,7 +121,7 @@ class Logins:
 
     def follow_listeners(self) -> None:
         """Blocks. Set up the logins of new listeners, forget those of closed ones. Raises ConfigException."""
-        wanted = self._sasl_listeners()
+        wanted = _sasl_listeners(self._config)
         for gone in self.listeners.keys() - set(wanted):
             del self.listeners[gone]
             self._stop_fetchers(gone)
@@ -117,11 +134,8 @@ class Logins:
         for listener_name in list(self._fetchers):
             self._stop_fetchers(listener_name)
 
-    def _sasl_listeners(self) -> list[str]:
-        return [each.listener_name for each in self._config.listeners if each.security_protocol.startswith("SASL_")]
-
     def _logins_of(self, listener_name: str) -> ListenerLogins:
-        enabled = mechanisms_of(self._config, listener_name, self._options)
+        enabled = mechanisms_of(self._config, listener_name, self._options_in(self._config))
         return ListenerLogins(
             {each.name: EnabledMechanism(self._maker_of(listener_name, each), each.max_reauth_ms) for each in enabled}
         )
@@ -139,16 +153,16 @@ class Logins:
         credential_of = self.credentials.credentials_of(mechanism)
         return lambda: ScramServer(mechanism, credential_of, new_nonce, self.tokens)
 
-    def _check_validator(self, listener_name: str, settings: MechanismSettings) -> None:
+    def _check_validator(self, config: BrokerConfig, listener_name: str, settings: MechanismSettings) -> None:
         if settings.handler == UNSECURED_VALIDATOR:
             _unsecured_rules(settings.options)
         else:
-            token_rules(self._config, listener_name)
-            check_url(key_source(self._config, listener_name).url, _URL_KEY, self._allowed_urls())
+            token_rules(config, listener_name)
+            check_url(key_source(config, listener_name).url, _URL_KEY, self._allowed_urls())
 
     def _validator(self, listener_name: str, settings: MechanismSettings) -> Validate:
         """Blocks until the keys are fetched. Raises ConfigException."""
-        self._check_validator(listener_name, settings)
+        self._check_validator(self._config, listener_name, settings)
         if settings.handler == UNSECURED_VALIDATOR:
             return UnsecuredTokens(_unsecured_rules(settings.options), self._clock.wall_ms).validate
         fetcher = KeyFetcher(key_source(self._config, listener_name), self._clock)
@@ -165,8 +179,8 @@ class Logins:
             subject_claim=rules.subject_claim,
         ).validate
 
-    def _options(self, listener_name: str, mechanism: str) -> Mapping[str, str]:
-        return login_options(self._config, listener_name, mechanism, self._file)
+    def _options_in(self, config: BrokerConfig) -> LoginOptions:
+        return lambda listener_name, mechanism: login_options(config, listener_name, mechanism, self._file)
 
     def _allowed_urls(self) -> str | None:
         """Of the system property that names all URLs which may be fetched, from KAFKA_OPTS; None for all."""
@@ -175,6 +189,10 @@ class Logins:
     def _stop_fetchers(self, listener_name: str) -> None:
         for fetcher in self._fetchers.pop(listener_name, []):
             fetcher.stop()
+
+
+def _sasl_listeners(config: BrokerConfig) -> list[str]:
+    return [each.listener_name for each in config.listeners if each.security_protocol.startswith("SASL_")]
 
 
 def jaas_file(environment: Mapping[str, str]) -> JaasFile:

@@ -385,6 +385,7 @@ class Parts:
         tell(self._tls.follow)
         tell(self._follow_listeners)
         self._broker_configs.ask(self._tls.check_change)
+        self._broker_configs.ask(self._logins.check_change)
         self._broker_configs.before_write(self._tls.reload_changed_files)
         tell(self._follow_unclean_default)
         handlers: dict[str, EntityHandler] = {"topics": self._on_topic_overrides, "brokers": self._on_broker_overrides}

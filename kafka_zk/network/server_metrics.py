@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 UNBOUNDED_POOL = 2**63 - 1
 
+MOST_KINDS = 100
+"""Kinds of client software that are shown at a time."""
+
 _GROUP = "kafka.server:type=socket-server-metrics"
 
 # Attribute stem, and how to read a listener's total.
@@ -173,11 +176,13 @@ class SocketServerMetrics:
 
     def _count_software(self) -> None:
         """One gauge per kind of connected client; kinds without connections are removed."""
-        counts: Counter[tuple[str, str, str]] = Counter(
+        found: Counter[tuple[str, str, str]] = Counter(
             (listener.listener_name, connection.client_software_name, connection.client_software_version)
             for listener in self._listeners
             for connection in listener.connections
         )
+        # Clients choose these names, also before a login: they must not fill the memory of whoever scrapes.
+        counts = dict(found.most_common(MOST_KINDS))
         for kind in self._software - counts.keys():
             self._metrics.remove(_software_name(kind))
         for kind, count in counts.items():
