@@ -25,6 +25,7 @@ from tests.mutants.catalogue import (
     replication,
     security_sasl_server,
     security_tls,
+    security_zookeeper,
     slow_zookeeper,
     spark,
     tools,
@@ -54,4 +55,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *groups.MUTANTS,
     *security_tls.MUTANTS,
     *security_sasl_server.MUTANTS,
+    *security_zookeeper.MUTANTS,
 )
