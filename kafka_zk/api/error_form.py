@@ -78,7 +78,6 @@ def each_topic(*inner: Each) -> tuple[Each, ...]:
 
 
 PARTITIONS = Each("partitions", "partitions")
-TOKEN_TIMES = {"issue_timestamp_ms": -1, "expiry_timestamp_ms": -1, "max_timestamp_ms": -1}
 
 UNSERVED: Mapping[int, Form] = {
     24: Form(
@@ -106,13 +105,6 @@ UNSERVED: Mapping[int, Form] = {
         )
     ),
     28: Form(each_topic(PARTITIONS)),
-    38: Form(
-        constants={"principal_type": "User", "principal_name": "ANONYMOUS", **TOKEN_TIMES},
-        versioned_constants=(
-            ("token_requester_principal_type", Versions.parse("3+"), "User"),
-            ("token_requester_principal_name", Versions.parse("3+"), "ANONYMOUS"),
-        ),
-    ),
     65: Form((Each("transactional_ids", "transaction_states", key="transactional_id"),)),
 }
 """By API key: the forms of APIs without a handler yet; later their handlers declare them."""

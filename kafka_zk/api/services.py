@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kafka_zk.replication.manager import ReplicaManager
     from kafka_zk.security.acl.changes import AclChanges
     from kafka_zk.security.quotas.mutations import MutationQuota
+    from kafka_zk.security.tokens.store import TokenStore
     from kafka_zk.zk.session import ZkClient
 
 __all__ = ["Authentication", "Authorizer", "Quotas", "Services"]
@@ -107,7 +108,7 @@ def _filled_later() -> Any:
 
 @dataclass(slots=True)
 class Services:
-    """The parts of one broker, as handlers see them. `authorizer`, `quotas` and `authentication` may be absent."""
+    """The parts of one broker, as handlers see them. `authorizer`, `tokens`, `quotas`, `authentication`: if there."""
 
     config: BrokerConfig = field(default_factory=_filled_later)
     clock: Clock = field(default_factory=_filled_later)
@@ -126,5 +127,6 @@ class Services:
     producer_ids: ProducerIdManager = field(default_factory=_filled_later)
     finalized_features_epoch: int = 0
     authorizer: Authorizer | None = None
+    tokens: TokenStore | None = None
     quotas: Quotas | None = None
     authentication: Authentication | None = None

@@ -66,6 +66,8 @@ from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.security.quotas.limits import Entity
+from kafka_zk.security.tokens.rules import TokenRules
+from kafka_zk.security.tokens.store import TokenStore
 from kafka_zk.worker_pool import start_hub_pool
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.errors import ZkError
@@ -126,6 +128,7 @@ class Parts:
         self._register()
         self._start_coordinators()
         self._start_controller()
+        self._start_tokens()
         self._fill_services()
         self._follow_configs()
         self._socket_server.enable_processing()
@@ -345,6 +348,23 @@ class Parts:
         )
         self._controller.startup(self._membership.registered_generation)
         self.stops.add("controller", self._controller.shutdown)
+
+    def _start_tokens(self) -> None:
+        """Blocks. Without delegation.token.secret.key there are none."""
+        config = self.config
+        if not config.delegation_token_secret_key:
+            return
+        rules = TokenRules(
+            config.delegation_token_secret_key,
+            config.delegation_token_max_lifetime_ms,
+            config.delegation_token_expiry_time_ms,
+        )
+        tokens = self._services.tokens = self._logins.tokens = TokenStore(self._zk, rules, self._clock)
+        self.stops.add("delegation tokens", tokens.stop)
+        tokens.start(
+            sweep_interval_ms=config.delegation_token_expiry_check_interval_ms,
+            is_controller=lambda: self._controller.is_active,
+        )
 
     def _fill_services(self) -> None:
         services = self._services

@@ -33,6 +33,7 @@ SPAWNS = {
     "metadata/controller_channel.py ControllerChannel.start": FOR_LIFE,
     "metrics/loop.py MetricsLoop.start": FOR_LIFE,
     "replication/following/fetcher.py Fetcher.start": FOR_LIFE,
+    "security/tokens/store.py TokenStore.start": FOR_LIFE,
     "security/authentication/key_fetcher.py KeyFetcher.start": FOR_LIFE,
     "zk/sequence_listener.py SequenceListener.start": FOR_LIFE,
     "zk/session_life.py SessionLife.keep": FOR_LIFE,

@@ -1,0 +1,1 @@
+"""Delegation tokens: short-lived secrets that log their owner in."""
