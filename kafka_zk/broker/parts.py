@@ -359,7 +359,9 @@ class Parts:
             config.delegation_token_max_lifetime_ms,
             config.delegation_token_expiry_time_ms,
         )
-        tokens = self._services.tokens = self._logins.tokens = TokenStore(self._zk, rules, self._clock)
+        tokens = self._services.tokens = self._logins.tokens = TokenStore(
+            self._zk, rules, self._clock, broker_id=self.broker_id
+        )
         self.stops.add("delegation tokens", tokens.stop)
         tokens.start(
             sweep_interval_ms=config.delegation_token_expiry_check_interval_ms,

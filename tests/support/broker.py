@@ -36,6 +36,7 @@ class OurBroker:
         self.folder = folder
         self.log_dir = log_dir or folder / "data"
         self.broker_id = broker_id
+        self.zookeeper = zookeeper
         self.port = 0
         self._properties = {
             "broker.id": str(broker_id),

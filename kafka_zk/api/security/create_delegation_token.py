@@ -26,6 +26,7 @@ from kafka_zk.protocol.messages.create_delegation_token import (
 from kafka_zk.protocol.schema import Versions
 
 USER_TYPE = "User"
+FIRST_WITH_REQUESTER = 3
 NO_TIME = -1
 """Where there is no token."""
 
@@ -83,7 +84,8 @@ def _created(request: CreateDelegationTokenRequest, ctx: RequestContext, owner: 
 
 def _answer(ctx: RequestContext, owner: str) -> CreateDelegationTokenResponse:
     """Without a token."""
-    (owner_type, owner_name), (requester_type, requester_name) = split(owner), split(ctx.principal)
+    owner_type, owner_name = split(owner)
+    requester_type, requester_name = split(ctx.principal) if ctx.api_version >= FIRST_WITH_REQUESTER else ("", "")
     return CreateDelegationTokenResponse(
         principal_type=owner_type,
         principal_name=owner_name,

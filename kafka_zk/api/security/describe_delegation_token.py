@@ -9,6 +9,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.security.create_delegation_token import FIRST_WITH_REQUESTER
 from kafka_zk.api.security.token_requests import check_allowed, split, tokens_of
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.messages.describe_delegation_token import (
@@ -52,12 +53,13 @@ def describe_delegation_token(
         )
     ]
     return DescribeDelegationTokenResponse(
-        tokens=[_shown(token, store.rules.hmac_of(token.token_id)) for token in in_turns(seen)]
+        tokens=[_shown(token, store.rules.hmac_of(token.token_id), ctx.api_version) for token in in_turns(seen)]
     )
 
 
-def _shown(token: DelegationToken, hmac: bytes) -> DescribedDelegationToken:
-    (owner_type, owner_name), (requester_type, requester_name) = split(token.owner), split(token.token_requester)
+def _shown(token: DelegationToken, hmac: bytes, api_version: int) -> DescribedDelegationToken:
+    owner_type, owner_name = split(token.owner)
+    requester_type, requester_name = split(token.token_requester) if api_version >= FIRST_WITH_REQUESTER else ("", "")
     renewers = [split(renewer) for renewer in token.renewers]
     return DescribedDelegationToken(
         principal_type=owner_type,

@@ -31,6 +31,9 @@ from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes.access import DelegationToken, DelegationTokenChangeZNode, DelegationTokenZNode
 
 SALT_BYTES = 20
+LOOK_S = 1.0
+"""How often a broker looks whether it is controller."""
+
 _USER = "User:"
 
 log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
@@ -39,8 +42,9 @@ log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 class TokenStore:
     """All tokens. `start` reads and follows them; `stop` ends that."""
 
-    def __init__(self, zk: ZkClient, rules: TokenRules, clock: Clock) -> None:
+    def __init__(self, zk: ZkClient, rules: TokenRules, clock: Clock, *, broker_id: int) -> None:
         self.rules = rules
+        self._log_prefix = f"[Token Manager on Node {broker_id}]:"
         self._zk = zk
         self._clock = clock
         self._tokens: dict[str, DelegationToken] = {}
@@ -72,6 +76,7 @@ class TokenStore:
         """Blocks. Know exactly the tokens in ZooKeeper. Raises ZkError."""
         ids = self._zk.children(DelegationTokenZNode.PARENT)
         found = self._zk.get_many([DelegationTokenZNode.path(token_id) for token_id in ids])
+        log.info("%s Loading the token cache. Total token count: %d", self._log_prefix, len(ids))
         for gone in self._tokens.keys() - set(ids):
             self._forget(gone)
         for token_id, read in zip(ids, found, strict=True):
@@ -90,7 +95,7 @@ class TokenStore:
         """Blocks. A new token and its HMAC. Raises ZkError."""
         token = self.rules.new_token(owner, requester, renewers, max_lifetime_ms, self._clock.wall_ms())
         self._write(token)
-        log.info("Created a delegation token: %s for owner: %s", token.token_id, owner)
+        log.info("%s Created a delegation token: %s for owner: %s", self._log_prefix, token.token_id, owner)
         return token, self.rules.hmac_of(token.token_id)
 
     def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
@@ -99,7 +104,9 @@ class TokenStore:
         check_may_renew(token, principal)
         renewed = self.rules.renewed(token, period_ms, self._clock.wall_ms())
         self._write(renewed)
-        log.info("Delegation token renewed for token: %s for owner: %s", token.token_id, token.owner)
+        log.info(
+            "%s Delegation token renewed for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner
+        )
         return renewed.expiry_timestamp
 
     def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
@@ -112,11 +119,11 @@ class TokenStore:
         now_ms = self._clock.wall_ms()
         if period_ms < 0:
             self._remove(token.token_id)
-            log.info("Token expired for token: %s for owner: %s", token.token_id, token.owner)
+            log.info("%s Token expired for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner)
             return now_ms
         shorter = cut_short(token, period_ms, now_ms)
         self._write(shorter)
-        log.info("Delegation token expiry time updated for token: %s for owner: %s", token.token_id, token.owner)
+        log.info("%s Updated expiry time for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner)
         return shorter.expiry_timestamp
 
     def all(self) -> list[DelegationToken]:
@@ -170,7 +177,7 @@ class TokenStore:
     def _on_notice(self, data: bytes | None) -> None:
         """Blocks. Raises ZkError."""
         token_id = (data or b"").decode(errors="replace")
-        log.info("Processing Token Notification for tokenId: %s", token_id)
+        log.info("%s Processing Token Notification for tokenId: %s", self._log_prefix, token_id)
         if not token_id or "/" in token_id:
             raise MalformedZNode(DelegationTokenChangeZNode.PARENT, f"no token id: {token_id!r}")
         try:
@@ -200,17 +207,24 @@ class TokenStore:
     # --- the controller's sweep ---------------------------------------------------------------------------------------
 
     def _sweep_for_ever(self, interval_ms: int, is_controller: Callable[[], bool]) -> None:
+        """At once when this broker becomes controller, then each interval."""
+        next_ms = 0
         while True:
-            gevent.sleep(interval_ms / 1000)
-            if is_controller():
+            if not is_controller():
+                next_ms = 0
+            elif self._clock.monotonic_ms() >= next_ms:
+                next_ms = self._clock.monotonic_ms() + interval_ms
                 self.sweep()
+            gevent.sleep(LOOK_S)
 
     def sweep(self) -> None:
         """Blocks. Remove the tokens whose time is over."""
         for token in self.all():
             if not is_over(token, self._clock.wall_ms()):
                 continue
-            log.info("Delegation token expired for token: %s for owner: %s", token.token_id, token.owner)
+            log.info(
+                "%s Delegation token expired for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner
+            )
             try:
                 self._remove(token.token_id)
             except BrokerError as error:

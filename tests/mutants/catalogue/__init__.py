@@ -25,6 +25,7 @@ from tests.mutants.catalogue import (
     replication,
     security_sasl_server,
     security_tls,
+    security_tokens,
     security_zookeeper,
     slow_zookeeper,
     spark,
@@ -54,6 +55,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *log_meetings.MUTANTS,
     *groups.MUTANTS,
     *security_tls.MUTANTS,
+    *security_tokens.MUTANTS,
     *security_sasl_server.MUTANTS,
     *security_zookeeper.MUTANTS,
 )

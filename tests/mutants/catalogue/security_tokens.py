@@ -1,0 +1,53 @@
+"""Faults in delegation tokens, in the broker's own logins, and in the protection of znodes."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+TOKENS = "tests/unit/security/tokens/test_tokens.py"
+CLIENT = "tests/unit/sasl/test_client.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="who asked for a token of another may not renew it",
+        file="kafka_zk/security/tokens/rules.py",
+        old="    if principal != token.owner and principal not in token.renewers:\n",
+        new="    if not concerns(token, principal):\n",
+        tests=f"{TOKENS} -k a_requester_does_not",
+    ),
+    Mutant(
+        breaks="no token lives longer than the cluster allows",
+        file="kafka_zk/security/tokens/rules.py",
+        old="        life_ms = min(max_lifetime_ms, self.max_lifetime_ms) if",
+        new="        life_ms = max_lifetime_ms if",
+        tests=f"{TOKENS} -k bounded_by",
+    ),
+    Mutant(
+        breaks="tokens removed while there was no session are forgotten",
+        file="kafka_zk/security/tokens/store.py",
+        old="        for gone in self._tokens.keys() - set(ids):\n            self._forget(gone)\n",
+        new="",
+        tests=f"{TOKENS} -k read_again",
+    ),
+    Mutant(
+        breaks="an expired token can still be removed by its owner",
+        file="kafka_zk/security/tokens/store.py",
+        old="        if period_ms < 0:\n            self._remove(token.token_id)\n",
+        new="        if period_ms < 0 and not is_over(token, now_ms):\n            self._remove(token.token_id)\n",
+        tests=f"{TOKENS} -k at_a_wish",
+    ),
+    Mutant(
+        breaks="a server that does not know the credential is not believed",
+        file="kafka_zk/sasl/client/scram.py",
+        old='        if not hmac.compare_digest(_decoded(found["signature"]), expected):\n',
+        new='        if not _decoded(found["signature"]):\n',
+        tests=f"{CLIENT} -k does_not_know",
+    ),
+    Mutant(
+        breaks="a server cannot ask for fewer iterations than are safe",
+        file="kafka_zk/sasl/client/scram.py",
+        old="        if iterations < MIN_ITERATIONS:\n",
+        new="        if iterations < 1:\n",
+        tests=f"{CLIENT} -k breaks_the_rules",
+    ),
+)
