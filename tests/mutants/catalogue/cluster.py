@@ -552,7 +552,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a running broker is not told of values that break a rule",
         file="kafka_zk/admin/broker_configs.py",
-        old="                check_step(self.config, now)\n",
+        old="        check_step(self.config, now)\n",
         new="",
         tests="tests/unit/admin/test_broker_configs.py",
     ),

@@ -75,14 +75,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="history in memory is read without a thread",
         file="kafka_zk/network/transport.py",
-        old="        if may_be_on_disk and not is_in_memory(",
-        new="        if piece.is_cold or not is_in_memory(",
+        old="    if may_be_on_disk and not is_in_memory(",
+        new="    if piece.is_cold or not is_in_memory(",
         tests="tests/integration/network/test_socket_server_slices.py -k history",
     ),
     Mutant(
         breaks="a small piece of history in memory leaves with what surrounds it",
         file="kafka_zk/network/transport.py",
-        old="_read_if_in_memory(part) if part.is_cold",
+        old="read_if_in_memory(part) if part.is_cold",
         new="None if part.is_cold",
         tests="tests/integration/network/test_socket_server_slices.py -k small_piece",
     ),
