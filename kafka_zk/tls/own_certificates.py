@@ -6,6 +6,7 @@ Source      SslFactory.CertificateEntries in Kafka 3.9.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable
 
 from cryptography import x509
@@ -38,9 +39,17 @@ def _alternatives(certificate: x509.Certificate) -> frozenset[tuple[int, str]]:
         if isinstance(name, x509.DNSName):
             found.add((_DNS, name.value))
         elif isinstance(name, x509.IPAddress):
-            found.add((_ADDRESS, str(name.value)))
+            found.add((_ADDRESS, _shown_address(str(name.value))))
         elif isinstance(name, x509.RFC822Name):
             found.add((_MAIL, name.value))
         elif isinstance(name, x509.UniformResourceIdentifier):
             found.add((_URI, name.value))
     return frozenset(found)
+
+
+def _shown_address(text: str) -> str:
+    """Java prints IPv6 addresses uncompressed."""
+    address = ipaddress.ip_address(text)
+    if address.version == 4:
+        return text
+    return ":".join(f"{int(part, 16):x}" for part in address.exploded.split(":"))

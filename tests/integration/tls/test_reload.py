@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from cryptography import x509
 
+from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.certificates import LOOPBACK, PASSWORD, CertificateAuthority
 from tests.support.processes import free_port, wait_until
@@ -27,24 +28,27 @@ REFUSED = (
 class Served:
     """A broker with a listener of plain text for its administrator, and one of SSL whose stores change."""
 
-    def __init__(self, folder: Path, zookeeper: str) -> None:
+    def __init__(self, folder: Path, zookeeper: str, kind: Callable[..., OurBroker | ApacheBroker] = OurBroker) -> None:
         self.authority, self.folder = CertificateAuthority(), folder
         self.port = free_port()
         first = self.issue("first")
         shutil.copy(first, folder / "used.p12")
-        self.broker = OurBroker(
+        plain_port = free_port()
+        self.broker = kind(
             folder / "broker",
             zookeeper,
             overrides={
-                "listeners": f"PLAINTEXT://127.0.0.1:{free_port()},SECURE://127.0.0.1:{self.port}",
+                "listeners": f"PLAINTEXT://127.0.0.1:{plain_port},SECURE://127.0.0.1:{self.port}",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECURE:SSL",
                 "inter.broker.listener.name": "PLAINTEXT",
                 "password.encoder.secret": "encoder-secret",
                 f"{PREFIX}ssl.keystore.location": str(folder / "used.p12"),
                 f"{PREFIX}ssl.keystore.password": PASSWORD,
             },
-        ).start()
-        self.admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
+        )
+        self.broker.port = plain_port
+        self.broker.start()
+        self.admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{plain_port}"})
 
     def issue(self, name: str, common_name: str = "broker", sans: tuple[str, ...] = LOOPBACK) -> Path:
         return self.authority.issue(common_name, self.folder / name, sans=sans).keystore_p12
@@ -71,6 +75,13 @@ class Served:
         ]
         resource = ConfigResource(ResourceType.BROKER, "0", incremental_configs=entries)
         self.admin.incremental_alter_configs([resource])[resource].result(20)
+
+    def refusal_of(self, **values: str) -> str:
+        with pytest.raises(KafkaException) as refused:
+            self.alter(**values)
+        error = refused.value.args[0]
+        assert error.code() == 42
+        return str(error.str())
 
 
 def serial_of(secured: ssl.SSLSocket) -> int:
@@ -106,13 +117,7 @@ def test_a_store_that_does_not_fit_is_refused_and_the_old_one_served(served: Ser
     fewer = served.issue("fewer", sans=("localhost",))
     more = served.issue("more", sans=(*LOOPBACK, "kafka.example.com"))
 
-    def refusal_of(**values: str) -> str:
-        with pytest.raises(KafkaException) as refused:
-            served.alter(**values)
-        error = refused.value.args[0]
-        assert error.code() == 42
-        return str(error.str())
-
+    refusal_of = served.refusal_of
     exception = "org.apache.kafka.common.config.ConfigException"
     assert refusal_of(ssl_keystore_location=str(other_name)) == REFUSED.format(
         f"{exception}: Keystore DistinguishedName does not match:  existing={{alias=key, DN=CN=broker}}, "
