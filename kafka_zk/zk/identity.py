@@ -18,10 +18,8 @@ from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.digest_md5 import DigestMd5Client
 from kafka_zk.sasl.jaas import DIGEST, KERBEROS, JaasError, LoginModule
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
-from kafka_zk.tls.contexts import client_context
 from kafka_zk.tls.names import subject_of
 from kafka_zk.tls.settings import TlsSettings
-from kafka_zk.tls.stores import load_keys
 from kafka_zk.zk.tls_settings import identifies_client, tls_settings
 
 log = logging.getLogger("org.apache.kafka.common.security.JaasUtils")
@@ -122,6 +120,9 @@ def identity(values: Mapping[str, str], environ: Mapping[str, str]) -> ZkIdentit
     settings = tls_settings(values, properties)
     if settings is None:
         return ZkIdentity(login, is_somebody=login is not None)
+    # Late: with it come cryptography's certificates, which a start in plaintext does without.
+    from kafka_zk.tls.contexts import client_context
+
     return ZkIdentity(
         login,
         client_context(settings),
@@ -132,6 +133,8 @@ def identity(values: Mapping[str, str], environ: Mapping[str, str]) -> ZkIdentit
 
 
 def _subject(settings: TlsSettings) -> str | None:
+    from kafka_zk.tls.stores import load_keys
+
     chains = [entry.chain for entry in load_keys(settings.key)] if settings.key else []
     return subject_of(chains[0][0]) if chains and chains[0] else None
 
