@@ -71,6 +71,19 @@ class ConfigChangeListener:
                 # Kafka would not start; unreadable data must not stop the broker.
                 log.error("%s", error)
 
+    def read_again(self, kind: str, use: Callable[[Mapping[str, Mapping[str, str]]], object]) -> None:
+        """Soon give `use` the overrides of all entities of a kind, by name, in order with the notices.
+
+        For what must not miss a notice: those of the time without a session may be gone.
+        """
+
+        def read() -> None:
+            found = entity_configs(self._zk, [f"{kind}/{name}" for name in entities_with_config(self._zk, kind)])
+            named = ((entities_of(path)[0][1], overrides) for path, overrides in found.items())
+            use({name: overrides for name, overrides in named if name is not None})
+
+        self._listener.run_soon(read)
+
     def stop(self) -> None:
         """Blocks. Stop following /config/changes."""
         self._listener.stop()

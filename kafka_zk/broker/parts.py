@@ -100,6 +100,7 @@ class Parts:
         self.broker_metrics = BrokerMetrics(self._metrics)
         self._services = Services()
         self._logins = Logins(config, clock)
+        self._config_changes: ConfigChangeListener | None = None
         self._tls = BrokerTls(config)
         self._serves_replicas = False
 
@@ -279,6 +280,9 @@ class Parts:
 
     def _register(self, generation: int | None = None) -> None:
         """Blocks. Called again, with its generation, for each new session."""
+        if generation is not None and self._config_changes is not None:
+            # Removed credentials must end, also if their notices are gone by now.
+            self._config_changes.read_again("users", self._logins.credentials.replace)
         told = self._endpoints
         self._membership.register(self._registration(), generation)
         if self._endpoints is not told:
@@ -413,7 +417,7 @@ class Parts:
         handlers: dict[str, EntityHandler] = {"topics": self._on_topic_overrides, "brokers": self._on_broker_overrides}
         handlers |= dict.fromkeys(QUOTA_TYPES, quotas.apply)
         handlers["users"] = in_turn(self._logins.credentials.apply, quotas.apply)
-        listener = ConfigChangeListener(self._zk, self._clock, handlers)
+        listener = self._config_changes = ConfigChangeListener(self._zk, self._clock, handlers)
         listener.start()
         self.stops.add("config changes", listener.stop)
         self._topic_configs.end_of_start(self._topics_with_logs())

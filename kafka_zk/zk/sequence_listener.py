@@ -10,6 +10,7 @@ Source      ZkNodeChangeNotificationListener; notices live 15 minutes.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 
 import gevent
@@ -44,6 +45,7 @@ class SequenceListener:
         self._clock = clock
         self._dirty = Event()
         self._last_handled = -1
+        self._tasks: deque[Callable[[], None]] = deque()
         self._greenlet: gevent.Greenlet[..., None] | None = None
 
     def start(self, before_following: Callable[[], None] = lambda: None) -> None:
@@ -62,6 +64,11 @@ class SequenceListener:
             pause_s=RETRY_PAUSE_S,
         )
 
+    def run_soon(self, task: Callable[[], None]) -> None:
+        """Have `task`, which may block, run between two notices; again after a pause if it raises ZkError."""
+        self._tasks.append(task)
+        self._dirty.set()
+
     def stop(self) -> None:
         """Blocks. Stop between two notices."""
         self._zk.unwatch(self._parent, "children")
@@ -73,6 +80,9 @@ class SequenceListener:
             self._dirty.wait()
             self._dirty.clear()
             try:
+                while self._tasks:
+                    self._tasks[0]()
+                    self._tasks.popleft()
                 self.process()
             except ConnectionClosed:
                 return

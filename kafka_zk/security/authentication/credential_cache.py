@@ -48,6 +48,12 @@ class CredentialCache:
             except ValueError:
                 log.error("The credential of user %s for %s in ZooKeeper is none: it is ignored", user, mechanism.key)
 
+    def replace(self, stored: Mapping[str, Mapping[str, str]]) -> None:
+        """These are the overrides of all users now, by name: who is not among them has no credential any more."""
+        gone = {user for users in self._credentials.values() for user in users} - stored.keys()
+        for user, overrides in [*stored.items(), *((user, {}) for user in gone)]:
+            self.apply(((USERS, user),), overrides)
+
     def __repr__(self) -> str:
         counts = " ".join(f"{mechanism.key}={len(users)}" for mechanism, users in self._credentials.items())
         return f"credentials {counts}"

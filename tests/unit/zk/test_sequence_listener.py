@@ -85,3 +85,21 @@ def test_what_could_not_be_read_is_asked_for_again_without_other_news(zk, monkey
         gevent.sleep(0)
     following.stop()
     assert handled[-1] == b"late"
+
+
+def test_a_task_runs_between_notices_and_again_when_zookeeper_fails(zk, monkeypatch):
+    handled, runs = [], []
+    monkeypatch.setattr(sequence_listener, "RETRY_PAUSE_S", 0)
+    following = listener(zk, handled)
+    following.start()
+
+    def task():
+        runs.append(1)
+        if len(runs) == 1:
+            raise NoAuth("/config")
+
+    following.run_soon(task)
+    with gevent.Timeout(5):
+        while len(runs) < 2:
+            gevent.sleep(0)
+    following.stop()

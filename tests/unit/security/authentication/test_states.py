@@ -111,6 +111,16 @@ def test_credentials_follow_the_notices_of_their_users() -> None:
     assert of("bob") is None
 
 
+def test_after_a_lost_session_only_stored_credentials_count() -> None:
+    """A removal whose notice is gone by now has its effect all the same."""
+    cache = CredentialCache(["SCRAM-SHA-256"])
+    for user in ("gone", "stays"):
+        cache.apply((("users", user),), {"SCRAM-SHA-256": CREDENTIAL})
+    cache.replace({"stays": {"SCRAM-SHA-256": CREDENTIAL}, "new": {"SCRAM-SHA-256": CREDENTIAL}, "none": {}})
+    of = cache.credentials_of(Mechanism.SHA_256)
+    assert [of(user) is not None for user in ("gone", "stays", "new", "none")] == [False, True, True, False]
+
+
 @pytest.mark.parametrize("entity", [(("users", None),), (("users", "bob"), ("clients", "c")), (("clients", "bob"),)])
 def test_nobody_else_has_credentials(entity: tuple[tuple[str, str | None], ...]) -> None:
     cache = CredentialCache(["SCRAM-SHA-256"])
