@@ -31,6 +31,7 @@ from kafka_zk.broker.membership.advertised import advertised_endpoints, registra
 from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
 from kafka_zk.broker.membership.membership import Membership
 from kafka_zk.broker.metrics import BrokerMetrics, BrokerState
+from kafka_zk.broker.metrics_port import metrics_server
 from kafka_zk.broker.peers import connect_to_controller, connect_to_leader
 from kafka_zk.broker.quota_configs import QuotaConfigs
 from kafka_zk.broker.state_dump import describe_state
@@ -167,11 +168,8 @@ class Parts:
         self.stops.add("metrics loop", loop.stop)
         port = self.config.kafka_zk_metrics_port
         if port is not None:
-            # Imported late: most brokers have no such port and need no HTTP server.
-            from kafka_zk.metrics.http import MetricsServer
-
             host = self.config.kafka_zk_metrics_host
-            server = MetricsServer(self._metrics, host=host, port=port)
+            server = metrics_server(self.config, self._metrics, port)
             try:
                 server.start()
             except OSError as error:

@@ -32,10 +32,12 @@ class BrokerConfig(ParsedBroker):
 
     `kafka_zk_metrics_port`  our own key: port of the Prometheus endpoint, None for none, 0 for any free port.
     `kafka_zk_metrics_host`  our own key: its address (127.0.0.1), "" for every interface.
+    `own_values`             all of our own keys but the port, parsed, by name.
     """
 
     kafka_zk_metrics_port: int | None
     kafka_zk_metrics_host: str
+    own_values: dict[str, ConfigValue]
 
     def __init__(self, layers: Layers) -> None:
         """Raises ConfigException with Kafka's message, UnsupportedConfig for what is unsafe to ignore."""
@@ -165,6 +167,9 @@ class BrokerConfig(ParsedBroker):
         self.max_connections_per_ip_overrides = {host: _count(text) for host, text in overrides.items()}
         port = self.originals.get("kafka_zk.metrics.port", "")
         parsed = OWN_KEYS["kafka_zk.metrics.port"].parse(port) if port.strip() else -1
+        # The port's own rule is that an empty one is none.
+        given = {name: value for name, value in self.originals.items() if name != "kafka_zk.metrics.port"}
+        self.own_values = OWN_KEYS.parse_all(given)
         self.kafka_zk_metrics_host = self.originals.get("kafka_zk.metrics.host", "127.0.0.1").strip()
         self.kafka_zk_metrics_port = parsed if isinstance(parsed, int) and parsed >= 0 else None
 

@@ -7,15 +7,38 @@ Invariants  A config that protects data or access is never ignored silently: it 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from kafka_zk.config.authorizer import ALLOW_EVERYONE, AUTHORIZERS, PREFIX, SUPER_USERS, AuthorizerSettings
-from kafka_zk.config.declaration import INT, LOW, STRING, Config, ConfigTable
+from kafka_zk.config.declaration import INT, LOW, PASSWORD, STRING, Config, ConfigTable, UpdateMode
 from kafka_zk.config.errors import UnsupportedConfig, invalid_value
 from kafka_zk.config.layers import PER_LISTENER, listener_key, listener_key_base
 from kafka_zk.config.parsed_broker import ParsedBroker
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.validators import between
 from kafka_zk.config.values import ConfigType, ConfigValue
+
+METRICS = "kafka_zk.metrics."
+_TLS_OF_METRICS = (
+    "ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.key",
+    "ssl.keystore.certificate.chain", "ssl.key.password", "ssl.truststore.type", "ssl.truststore.location",
+    "ssl.truststore.password", "ssl.truststore.certificates", "ssl.client.auth", "ssl.enabled.protocols",
+)  # fmt: skip
+
+
+def _of_metrics(name: str) -> Config:
+    """A listener's TLS key for the Prometheus endpoint; its stores are PEM unless told otherwise."""
+    row = BROKER_KEYS[name]
+    default = "PEM" if name.endswith("store.type") else row.default
+    return replace(
+        row,
+        name=METRICS + name,
+        default=default,
+        update_mode=UpdateMode.READ_ONLY,
+        doc=f"As {name}, for the Prometheus endpoint.",
+        read_by="broker.metrics_port",
+    )
+
 
 # fmt: off
 OWN_KEYS = ConfigTable((
@@ -25,6 +48,16 @@ OWN_KEYS = ConfigTable((
     Config("kafka_zk.metrics.host", STRING, "127.0.0.1", None, LOW,
            "Address of the Prometheus endpoint, loopback by default; an empty value means every interface.",
            read_by="broker.server"),
+    Config("kafka_zk.metrics.basic.username", STRING, None, None, LOW,
+           "Name that a reader of the Prometheus endpoint must give; unset: none is asked for.",
+           read_by="broker.metrics_port"),
+    Config("kafka_zk.metrics.basic.password", PASSWORD, None, None, LOW,
+           "Password of that name.",
+           read_by="broker.metrics_port"),
+    Config("kafka_zk.metrics.basic.password.file", STRING, None, None, LOW,
+           "A file that holds the password, instead of the key above.",
+           read_by="broker.metrics_port"),
+    *map(_of_metrics, _TLS_OF_METRICS),
 ))
 
 # Keys of plug-ins that Kafka itself ships; they are not in Kafka's own table.

@@ -1,12 +1,15 @@
 """The Prometheus endpoint: GET /metrics on kafka_zk.metrics.port.
 
 Role        Acts: a small gevent WSGI server of its own, apart from Kafka's listeners. Off unless the port is set.
-Invariants  At most MAX_CONNECTIONS are open, each for a request that ends within REQUEST_S; later ones wait in the
-            kernel's backlog. However slow the readers, at most MAX_PAGES pages are in memory.
+            With a context it speaks TLS, with an access it asks each request for a name and a password.
+Invariants  At most MAX_CONNECTIONS are open, each for a request that ends within REQUEST_S, as does a TLS handshake;
+            later ones wait in the kernel's backlog. However slow the readers, at most MAX_PAGES pages are in memory.
+            Who is not let in learns nothing: not which paths there are.
 """
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -15,11 +18,13 @@ from typing import Any
 
 import gevent
 from gevent import get_hub
+from gevent import ssl as gevent_ssl
 from gevent.lock import Semaphore
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from kafka_zk.giving_way import let_others_in
+from kafka_zk.metrics.access import CHALLENGE, BasicAccess
 from kafka_zk.metrics.registry import MetricsRegistry
 
 SLICE_NS = 1_000_000
@@ -41,11 +46,22 @@ _WORDS = "text/plain; charset=utf-8"
 class MetricsServer:
     """Serves one registry. Port 0 takes any free port; after `start`, `port` is the actual one."""
 
-    def __init__(self, registry: MetricsRegistry, *, host: str, port: int) -> None:
+    def __init__(
+        self,
+        registry: MetricsRegistry,
+        *,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None = None,
+        access: BasicAccess | None = None,
+    ) -> None:
+        """`tls` None: plain HTTP; `access` None: everybody who reaches the port may read."""
         self._registry = registry
+        self._access = access
         self._making = Semaphore()
         self._pages: list[_Page] = []
-        self._server = WSGIServer(
+        self._server = _Server(
+            tls,
             (host, port),
             self._answer,
             log=None,
@@ -70,6 +86,9 @@ class MetricsServer:
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
         method = environ["REQUEST_METHOD"]
+        if self._access is not None and not self._access.allows(environ.get("HTTP_AUTHORIZATION")):
+            body = [b"A name and a password are needed.\n"]
+            return _reply(method, start_response, "401 Unauthorized", body, ("WWW-Authenticate", CHALLENGE))
         if environ["PATH_INFO"] not in ("/metrics", "/"):
             return _reply(method, start_response, "404 Not Found", [b"The metrics are at /metrics.\n"])
         if method not in ("GET", "HEAD"):
@@ -94,6 +113,42 @@ class MetricsServer:
         page.reader_count -= 1
         if not page.reader_count:
             self._pages.remove(page)
+
+
+class _Server(WSGIServer):
+    """Shakes hands in the greenlet of each connection."""
+
+    def __init__(self, tls: ssl.SSLContext | None, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._tls = tls
+
+    def handle(self, sock: Any, address: Any) -> None:
+        """Blocks until the connection ends. A handshake that fails or lasts too long ends it silently."""
+        if self._tls is None:
+            super().handle(sock, address)
+            return
+        try:
+            protected = gevent_ssl.SSLSocket(
+                sock=sock, server_side=True, do_handshake_on_connect=False, _context=self._tls
+            )
+        except OSError:
+            # The client has gone already.
+            return
+        try:
+            if _shakes_hands(protected):
+                super().handle(protected, address)
+        finally:
+            # The server closes the plain socket, which holds nothing any more.
+            protected.close()
+
+
+def _shakes_hands(protected: gevent_ssl.SSLSocket) -> bool:
+    """Blocks for REQUEST_S at most. Whether the connection may be used."""
+    is_done = False
+    with suppress(OSError), gevent.Timeout(REQUEST_S, False):
+        protected.do_handshake()
+        is_done = True
+    return is_done
 
 
 class _Handler(WSGIHandler):
@@ -167,8 +222,10 @@ def _slices() -> Callable[[], None]:
     return pause
 
 
-def _reply(method: str, start_response: Callable[..., object], status: str, body: list[bytes]) -> Iterable[bytes]:
-    _start(start_response, status, _WORDS, body)
+def _reply(
+    method: str, start_response: Callable[..., object], status: str, body: list[bytes], *more: tuple[str, str]
+) -> Iterable[bytes]:
+    _start(start_response, status, _WORDS, body, *more)
     return _told(method, body)
 
 
@@ -177,6 +234,8 @@ def _told(method: str, body: list[bytes]) -> list[bytes]:
     return [] if method == "HEAD" else body
 
 
-def _start(start_response: Callable[..., object], status: str, content_type: str, body: list[bytes]) -> None:
+def _start(
+    start_response: Callable[..., object], status: str, content_type: str, body: list[bytes], *more: tuple[str, str]
+) -> None:
     size_bytes = sum(map(len, body))
-    start_response(status, [("Content-Type", content_type), ("Content-Length", str(size_bytes))])
+    start_response(status, [("Content-Type", content_type), ("Content-Length", str(size_bytes)), *more])
