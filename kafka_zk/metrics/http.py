@@ -144,11 +144,18 @@ class _Server(WSGIServer):
 
 def _shakes_hands(protected: gevent_ssl.SSLSocket) -> bool:
     """Blocks for REQUEST_S at most. Whether the connection may be used."""
-    is_done = False
-    with suppress(OSError), gevent.Timeout(REQUEST_S, False):
+    timeout = gevent.Timeout.start_new(REQUEST_S)
+    try:
         protected.do_handshake()
-        is_done = True
-    return is_done
+    except OSError:
+        return False
+    except gevent.Timeout as expired:
+        if expired is not timeout:
+            raise
+        return False
+    finally:
+        timeout.close()
+    return True
 
 
 class _Handler(WSGIHandler):

@@ -109,6 +109,7 @@ TOPIC_ID_MALFORMED = _error("topic-id-malformed", "partition.metadata cannot be 
 TOPIC_ID_DIFFERS = _error("topic-id-differs", "partitions of one topic have different topic ids")
 IDENTITY_MISSING = _info("identity-missing", "no meta.properties")
 IDENTITY_MALFORMED = _error("identity-malformed", "meta.properties cannot be read")
+SECRET_EXPOSED = _warning("secret-exposed", "everybody on the machine can read a file with secrets (--config)")
 IDENTITY_DIFFERS = _error("identity-differs", "directories belong to different brokers or clusters")
 
 # Directories and files

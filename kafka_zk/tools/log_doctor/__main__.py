@@ -68,6 +68,10 @@ def _run(wanted: Wanted) -> int:
 
         return restore(result, wanted)
     result.together += check_identities(log_dirs)
+    if wanted.config is not None:
+        from kafka_zk.tools.log_doctor.secrets import check_secrets
+
+        result.together += check_secrets(wanted.config)
     return _tell(result, wanted)
 
 

@@ -39,6 +39,7 @@ class Wanted:
     broker_ids: list[int]
     overwrite: bool
     broker_retention: bool
+    config: Path | None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -85,6 +86,7 @@ def parse(arguments: Sequence[str]) -> Wanted:
         broker_ids=broker_ids,
         overwrite=given.overwrite,
         broker_retention=given.broker_retention,
+        config=None if given.config is None else Path(given.config).absolute(),
     )
 
 
@@ -108,6 +110,11 @@ def _parser() -> _Parser:
         default=4096,
         metavar="N",
         help="the topics' index.interval.bytes, for rebuilt indexes (default: 4096)",
+    )
+    add(
+        "--config",
+        metavar="server.properties",
+        help="also warn of files with secrets that everybody can read: this one, and key stores that it names",
     )
     add("--rebuild-indexes", action="store_true", help="rebuild wrong or missing indexes, as recovery would")
     add("--all", action="store_true", help="with --rebuild-indexes: also rebuild indexes without a finding")

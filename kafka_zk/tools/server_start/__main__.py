@@ -21,6 +21,7 @@ from typing import NoReturn
 from kafka_zk import KAFKA_VERSION, __version__, garbage_collection
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.exposure import exposed_files
 from kafka_zk.config.properties import apply_overrides, read_file
 from kafka_zk.standard_streams import forgive, open_closed_streams
 from kafka_zk.tools.common.background import log_dir, start_module
@@ -105,8 +106,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        properties = apply_overrides(read_file(options.properties), options.override)
+        of_file = read_file(options.properties)
+        properties = apply_overrides(of_file, options.override)
         config = BrokerConfig.from_properties(properties)
+        warn_of_exposed(of_file, properties, Path(options.properties))
     except FileNotFoundError as error:
         log.error("Exiting Kafka due to fatal exception: there is no file %s", error.filename)
         return 1
@@ -114,6 +117,17 @@ def _run(options: argparse.Namespace) -> int:
         log.error("Exiting Kafka due to fatal exception: %s", error)
         return 1
     return _serve(config, options.port_file)
+
+
+def warn_of_exposed(of_file: dict[str, str], properties: dict[str, str], path: Path) -> None:
+    """Blocks on the disk. Log a line for each file with secrets that everybody can read.
+
+    `of_file` is what the properties file `path` itself holds, `properties` all that counts.
+    """
+    for exposed in dict.fromkeys(
+        (*exposed_files(of_file, path, os.environ), *exposed_files(properties, None, os.environ))
+    ):
+        log.warning("%s", exposed)
 
 
 def _serve(config: BrokerConfig, port_file: Path | None) -> int:
