@@ -102,6 +102,7 @@ class Connection:
         "_reader",
         "_socket",
         "_transport",
+        "cipher",
         "client_host",
         "client_port",
         "client_software_name",
@@ -137,6 +138,7 @@ class Connection:
         self.listener_name = host.listener_name
         self.security_protocol = host.security_protocol
         self.principal = ANONYMOUS
+        self.cipher: tuple[str, str] | None = None
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
         self.received_ns = self.last_active_ns = time.monotonic_ns()
@@ -283,6 +285,7 @@ class Connection:
         """Blocks. What comes before the first frame, and on a listener of SSL makes the principal."""
         try:
             self.principal = transport.handshake()
+            self.cipher = transport.cipher
         except RefusedPrincipal:
             self._count_handshake()
             # Kafka asks for the principal when there is a request to be served.

@@ -28,7 +28,12 @@ UNBOUNDED_POOL = 2**63 - 1
 MOST_KINDS = 100
 """Kinds of client software that are shown at a time."""
 
+MAX_KINDS = 100
+
 _GROUP = "kafka.server:type=socket-server-metrics"
+
+Kind = tuple[str, str, str]
+"""A listener, and two labels of its clients."""
 
 # Attribute stem, and how to read a listener's total.
 _TOTALS: dict[str, Callable[[Listener], int]] = {
@@ -69,7 +74,8 @@ class SocketServerMetrics:
         self._latencies: dict[str, Callable[[float], None]] = {}
         self._shown_ips: set[str] = set()
         self._ip_rates = server.ip_rates
-        self._software: set[tuple[str, str, str]] = set()
+        self._software: set[Kind] = set()
+        self._ciphers: set[Kind] = set()
         self._listeners = listeners
         self._accepted_by_gone = 0
         channel = "kafka.network:type=RequestChannel,name="
@@ -109,7 +115,7 @@ class SocketServerMetrics:
     def fold(self, now_ms: int) -> bool:
         """Once a second: rates, idleness, and new kinds of clients."""
         self._idle.sample()
-        self._count_software()
+        self._count_kinds()
         self._record_latencies()
         self._show_ips(now_ms)
         return False
@@ -174,20 +180,28 @@ class SocketServerMetrics:
             of_listener, average="ip-connection-accept-throttle-time"
         )
 
-    def _count_software(self) -> None:
-        """One gauge per kind of connected client; kinds without connections are removed."""
-        found: Counter[tuple[str, str, str]] = Counter(
-            (listener.listener_name, connection.client_software_name, connection.client_software_version)
-            for listener in self._listeners
-            for connection in listener.connections
-        )
-        # Clients choose these names, also before a login: they must not fill the memory of whoever scrapes.
-        counts = dict(found.most_common(MOST_KINDS))
-        for kind in self._software - counts.keys():
-            self._metrics.remove(_software_name(kind))
-        for kind, count in counts.items():
-            self._metrics.gauge(_software_name(kind), partial(int, count), attribute="connections")
-        self._software = set(counts)
+    def _count_kinds(self) -> None:
+        """One gauge per kind of connected client, and per cipher; kinds without connections are removed."""
+        software: Counter[Kind] = Counter()
+        ciphers: Counter[Kind] = Counter()
+        for listener in self._listeners:
+            name = listener.listener_name
+            for connection in listener.connections:
+                software[(name, connection.client_software_name, connection.client_software_version)] += 1
+                if connection.cipher is not None:
+                    ciphers[(name, *connection.cipher)] += 1
+        self._software = self._show_kinds(self._software, software, _software_name)
+        self._ciphers = self._show_kinds(self._ciphers, ciphers, _cipher_name)
+
+    def _show_kinds(self, shown: set[Kind], counts: Counter[Kind], name_of: Callable[[Kind], str]) -> set[Kind]:
+        """Returns those that are shown now: clients choose the labels, so there are at most MAX_KINDS."""
+        for kind in shown - counts.keys():
+            self._metrics.remove(name_of(kind))
+        kept = shown & counts.keys()
+        for kind in [*kept, *(kind for kind in counts if kind not in kept)][:MAX_KINDS]:
+            self._metrics.gauge(name_of(kind), partial(int, counts[kind]), attribute="connections")
+            kept.add(kind)
+        return kept
 
 
 class IdleMeter:
@@ -211,7 +225,12 @@ class IdleMeter:
         return self._ratio
 
 
-def _software_name(kind: tuple[str, str, str]) -> str:
+def _cipher_name(kind: Kind) -> str:
+    listener, cipher, protocol = kind
+    return f"{_GROUP},cipher={cipher},listener={listener},networkProcessor=0,protocol={protocol}"
+
+
+def _software_name(kind: Kind) -> str:
     listener, software, version = kind
     tags = f"clientSoftwareName={software},clientSoftwareVersion={version},listener={listener}"
     return f"{_GROUP},{tags},networkProcessor=0"

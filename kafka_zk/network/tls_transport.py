@@ -36,6 +36,7 @@ from kafka_zk.network.transport import (
     read_range,
     send_chunk,
 )
+from kafka_zk.tls.contexts import iana_name
 from kafka_zk.tls.mapping_rules import NoMatchingRule
 from kafka_zk.worker_pool import WorkerPool
 
@@ -48,12 +49,23 @@ log = logging.getLogger("kafka.network.SocketServer")
 class TlsTransport:
     """One client's connection to a listener of SSL or SASL_SSL."""
 
-    __slots__ = ("_failure", "_handshakes", "_kernel_encrypts", "_parking", "_pool", "_security", "_stream", "sock")
+    __slots__ = (
+        "_failure",
+        "_handshakes",
+        "_kernel_encrypts",
+        "_parking",
+        "_pool",
+        "_security",
+        "_stream",
+        "cipher",
+        "sock",
+    )
 
     def __init__(
         self, sock: socket.socket, parking: Parking, *, pool: WorkerPool, handshakes: WorkerPool, security: ListenerTls
     ) -> None:
         self.sock = sock
+        self.cipher: tuple[str, str] | None = None
         self._parking = parking
         self._pool = pool
         self._handshakes = handshakes
@@ -80,6 +92,9 @@ class TlsTransport:
             timer.stop()
             timer.close()
         self._kernel_encrypts = self._stream.kernel_encrypts
+        chosen = self._stream.sock.cipher()
+        if chosen is not None:
+            self.cipher = iana_name(chosen[0]), str(self._stream.sock.version())
         self._parking.has_buffered = self._stream.has_buffered
         try:
             return self._security.principal_of(self._stream.sock.getpeercert(binary_form=True))

@@ -61,6 +61,8 @@ class Transport(Protocol):
 
     sock: socket.socket
     """The established connection, whose addresses and state may be asked for."""
+    cipher: tuple[str, str] | None
+    """After the handshake: cipher suite and protocol as Java names them; None without encryption."""
 
     def handshake(self) -> str:
         """Blocks. Complete the exchange before the first frame; returns the principal of the peer.
@@ -82,10 +84,11 @@ class Transport(Protocol):
 class PlainTransport:
     """TCP as it is."""
 
-    __slots__ = ("_parking", "_pool", "sock")
+    __slots__ = ("_parking", "_pool", "cipher", "sock")
 
     def __init__(self, sock: socket.socket, parking: Parking, pool: WorkerPool) -> None:
         self.sock = sock
+        self.cipher: tuple[str, str] | None = None
         self._parking = parking
         self._pool = pool
 

@@ -14,8 +14,9 @@ import os
 import ssl
 from base64 import encodebytes
 from collections.abc import Iterable
+from functools import cache
 
-from kafka_zk.tls.cipher_suites import codes_of, is_of_tls13
+from kafka_zk.tls.cipher_suites import NAMES, codes_of, is_of_tls13
 from kafka_zk.tls.errors import TlsError
 from kafka_zk.tls.settings import ClientAuth, KeySource, TlsSettings
 from kafka_zk.tls.stores import KeyEntry, load_keys, load_trusted
@@ -111,6 +112,19 @@ def _limit_ciphers(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
     if not known:
         raise TlsError(f"No supported CipherSuite in {','.join(names)}")
     context.minimum_version = ssl.TLSVersion.TLSv1_3
+
+
+@cache
+def _iana_names() -> dict[str, str]:
+    """OpenSSL's names of suites to those of IANA."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    return {cipher["name"]: NAMES.get(cipher["id"] & 0xFFFF, cipher["name"]) for cipher in context.get_ciphers()}
+
+
+def iana_name(openssl_name: str) -> str:
+    """The name of a cipher suite as Java has it."""
+    return _iana_names().get(openssl_name, openssl_name)
 
 
 def _load_keys(context: ssl.SSLContext, source: KeySource) -> None:

@@ -230,6 +230,18 @@ def _correlation_id(secured: ssl.SSLSocket) -> int:
     return int.from_bytes(exactly(int.from_bytes(exactly(4)))[:4])
 
 
+def test_connections_are_counted_by_javas_name_of_their_cipher(site: Site) -> None:
+    name = f"{GROUP}_connections"
+    labels = {"listener": "SSL", "cipher": "TLS_AES_256_GCM_SHA384", "protocol": "TLSv1.3"}
+
+    def count() -> float:
+        return sum(Scrape(metrics_port(site.broker)).values(name, **labels))
+
+    with site.connect(site.client):
+        wait_until(lambda: count() == 1, "the connection is counted")
+    wait_until(lambda: count() == 0, "it is gone")
+
+
 def test_half_open_handshakes_do_not_delay_others(site: Site) -> None:
     """(security 12.12)"""
     context = ssl.create_default_context(cadata=site.authority.pem.decode())
