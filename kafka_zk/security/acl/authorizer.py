@@ -70,12 +70,14 @@ class AclAuthorizer:
     ) -> bool:
         """Whether the client may do this to one resource; tells the audit log."""
         cache = self.cache
-        if cache.version != self._remembered_version or len(self._remembered) >= MOST_REMEMBERED:
+        if cache.version != self._remembered_version:
             self._remembered.clear()
             self._remembered_version = cache.version
         key = (asker.principal, asker.client_host, operation, resource_type, name)
         decision = self._remembered.get(key)
         if decision is None:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
             decision = self._remembered[key] = decide(cache, self._policy, *key)
         level = _ALLOWED_LEVELS[audit] if decision.allowed else _DENIED_LEVELS[audit]
         if log.isEnabledFor(level):

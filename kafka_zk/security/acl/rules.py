@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from kafka_zk.protocol.acl import Operation, PatternType, Permission, ResourceType, pascal_case
@@ -85,6 +86,7 @@ def to_znode(acls: Iterable[Acl]) -> list[AclEntry]:
     ]
 
 
+@lru_cache(maxsize=256)
 def code_named(kind: type[E], word: str) -> E:
     """The code of `ClusterAction`, `clusteraction` or `CLUSTER_ACTION`; UNKNOWN (0) for any other word."""
     wanted = word.replace("_", "").lower()
