@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-
-from cryptography import x509
+from typing import TYPE_CHECKING
 
 from kafka_zk.tls.names import subject_of
 from kafka_zk.tls.replacement import OwnCertificate
 from kafka_zk.tls.stores import KeyEntry
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _DNS, _ADDRESS, _MAIL, _URI = 2, 7, 1, 6
 
@@ -24,12 +26,17 @@ def own_certificates(entries: Iterable[KeyEntry]) -> tuple[OwnCertificate, ...]:
 
 
 def _own_certificate(entry: KeyEntry) -> OwnCertificate:
+    # Late, as in stores.
+    from cryptography import x509
+
     certificate = x509.load_der_x509_certificate(entry.chain[0])
     name = subject_of(entry.chain[0])
     return OwnCertificate(entry.alias, name, name.replace(",", ", "), _alternatives(certificate))
 
 
 def _alternatives(certificate: x509.Certificate) -> frozenset[tuple[int, str]]:
+    from cryptography import x509
+
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

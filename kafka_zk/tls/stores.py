@@ -13,15 +13,6 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_der_private_key,
-    pkcs12,
-)
-
 from kafka_zk.tls import jks, pem
 from kafka_zk.tls.errors import FAILED, TlsError
 from kafka_zk.tls.settings import PEM, KeySource, TrustSource
@@ -61,16 +52,18 @@ def load_keys(source: KeySource) -> list[KeyEntry]:
 
 def load_trusted(source: TrustSource) -> list[bytes]:
     """The trusted certificates in DER; at least one. Blocks on the disk. Raises TlsError with Kafka's texts."""
+    from kafka_zk.tls import pkcs
+
     if source.certificates is not None:
         try:
-            return _checked(pem.certificates(source.certificates))
+            return pkcs.checked(pem.certificates(source.certificates))
         except _REASONS as error:
             raise TlsError("Invalid PEM truststore configs", _reason(error)) from None
     location = source.location or ""
     try:
         data = read_file(location)
         if source.store_type == PEM:
-            return _checked(pem.certificates(data.decode("utf-8", "replace")))
+            return pkcs.checked(pem.certificates(data.decode("utf-8", "replace")))
         trusted = _store_certificates(data, source)
     except _REASONS as error:
         raise _failed(location, source.store_type, error) from None
@@ -106,24 +99,14 @@ def _reason(error: Exception) -> str:
 
 
 def _pem_entry(key_text: str, chain_text: str, password: str | None) -> KeyEntry:
+    from kafka_zk.tls import pkcs
+
     key = pem.private_key(key_text)
-    chain = _checked(pem.certificates(chain_text))
+    chain = pkcs.checked(pem.certificates(chain_text))
     try:
-        return KeyEntry("kafka", _plain_key(key, password), tuple(chain))
+        return KeyEntry("kafka", pkcs.plain_key(key, password), tuple(chain))
     except (ValueError, TypeError):
         raise TlsError("Private key could not be loaded") from None
-
-
-def _plain_key(key: bytes, password: str | None) -> bytes:
-    """PKCS#8 without encryption. Raises ValueError, TypeError."""
-    loaded = load_der_private_key(key, None if password is None else password.encode())
-    return loaded.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _checked(certificates: list[bytes]) -> list[bytes]:
-    for certificate in certificates:
-        x509.load_der_x509_certificate(certificate)
-    return certificates
 
 
 def _is_java_store(data: bytes, store_type: str) -> bool:
@@ -133,48 +116,30 @@ def _is_java_store(data: bytes, store_type: str) -> bool:
 
 
 def _store_keys(data: bytes, source: KeySource) -> list[KeyEntry]:
+    from kafka_zk.tls import pkcs
+
     assert source.password is not None, "checked by KeySource"
     key_password = source.password if source.key_password is None else source.key_password
     if _is_java_store(data, source.store_type):
-        found = jks.read_store(data, source.password).keys
+        java_keys = jks.read_store(data, source.password).keys
         return [
-            KeyEntry(alias, _plain_key(entry.unlocked(key_password), None), entry.chain)
-            for alias, entry in found.items()
+            KeyEntry(alias, pkcs.plain_key(entry.unlocked(key_password), None), entry.chain)
+            for alias, entry in java_keys.items()
         ]
-    store = pkcs12.load_pkcs12(data, source.password.encode())
-    if store.key is None or store.cert is None:
+    found = pkcs.read_pkcs12(data, source.password)
+    if found.key is None:
         return []
     if key_password != source.password:
         # One password is all that this format has for tools; Java cannot recover the key, either.
         raise TlsError("Get Key failed: the password of the key is another one than that of the key store")
-    key = store.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    name = store.cert.friendly_name or b"1"
-    chain = _chain_of(store.cert.certificate, [other.certificate for other in store.additional_certs])
-    return [KeyEntry(name.decode("utf-8", "replace"), key, tuple(map(_der, chain)))]
+    return [KeyEntry(found.alias, found.key, found.chain)]
 
 
 def _store_certificates(data: bytes, source: TrustSource) -> list[bytes]:
+    from kafka_zk.tls import pkcs
+
     if _is_java_store(data, source.store_type):
         found = jks.read_store(data, source.password)
-        return [*_checked(list(found.certificates.values())), *(key.chain[0] for key in found.keys.values())]
-    store = pkcs12.load_pkcs12(data, None if source.password is None else source.password.encode())
-    others = [other.certificate for other in store.additional_certs]
-    if store.cert is None:
-        return list(map(_der, others))
-    chain = _chain_of(store.cert.certificate, others)
-    return [_der(store.cert.certificate), *(_der(other) for other in others if other not in chain)]
-
-
-def _chain_of(leaf: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
-    """`leaf` and those that signed it, as far as they are there, in order."""
-    chain = [leaf]
-    while (last := chain[-1]).issuer != last.subject:
-        signer = next((other for other in others if other.subject == last.issuer and other not in chain), None)
-        if signer is None:
-            break
-        chain.append(signer)
-    return chain
-
-
-def _der(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(Encoding.DER)
+        return [*pkcs.checked(list(found.certificates.values())), *(key.chain[0] for key in found.keys.values())]
+    store = pkcs.read_pkcs12(data, source.password)
+    return [*store.chain[:1], *store.others]

@@ -31,7 +31,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a key in a trust store does not make its issuers trusted",
-        file="kafka_zk/tls/stores.py",
+        file="kafka_zk/tls/pkcs.py",
         old=" for other in others if other not in chain)",
         new=" for other in others)",
         tests=f"{STORES} -k issuers",
