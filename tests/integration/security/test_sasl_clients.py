@@ -100,3 +100,16 @@ def topics_of_librdkafka(
     except confluent_kafka.KafkaException:
         client.poll(0.1)
         return None
+
+
+def test_librdkafka_logs_in_with_a_token(broker: OurBroker) -> None:
+    client = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "enable.sasl.oauthbearer.unsecure.jwt": True,
+            "sasl.oauthbearer.config": "principal=alice",
+        }
+    )
+    assert client.list_topics(timeout=10).brokers
