@@ -24,6 +24,7 @@ from tests.mutants.catalogue import (
     record_and_protocol,
     replication,
     security_acl,
+    security_client_tls,
     security_sasl_server,
     security_tls,
     security_tokens,
@@ -58,6 +59,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *security_acl.MUTANTS,
     *security_tls.MUTANTS,
     *security_tokens.MUTANTS,
+    *security_client_tls.MUTANTS,
     *security_sasl_server.MUTANTS,
     *security_zookeeper.MUTANTS,
 )
