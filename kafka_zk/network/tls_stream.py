@@ -31,7 +31,7 @@ class Step(Enum):
 class TlsStream:
     """One connection. With a `host` this end is the client, and `host` is compared with the certificate."""
 
-    __slots__ = ("_has_ended", "_is_mid_send", "sock")
+    __slots__ = ("_has_ended", "_has_said_end", "_is_mid_send", "sock")
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str | None = None) -> None:
         """Takes over the descriptor of `sock`, which it closes if it fails. Raises OSError."""
@@ -45,6 +45,7 @@ class TlsStream:
             raise OSError(str(error)) from error
         self._is_mid_send = False
         self._has_ended = False
+        self._has_said_end = False
 
     def step(self) -> Step | OSError:
         """As much of the handshake as the received bytes allow. Returns an error instead of raising it."""
@@ -88,6 +89,9 @@ class TlsStream:
     def send(self, data: bytes | memoryview) -> int:
         """Sends at most CHUNK_BYTES of `data`; returns how many. Raises BlockingIOError while the socket is full,
         OSError."""
+        if self._has_said_end:
+            # The socket of the standard library would send plain text from here on.
+            raise ConnectionAbortedError("the end was told")
         try:
             self._is_mid_send = True
             sent = self.sock.send(data if len(data) <= CHUNK_BYTES else memoryview(data)[:CHUNK_BYTES])
@@ -111,7 +115,7 @@ class TlsStream:
 
     def say_end(self) -> None:
         """Tell the peer that nothing follows (close_notify), if that needs no wait. Nothing may be sent then."""
-        if not self._is_mid_send:
-            self._is_mid_send = True
+        if not self._is_mid_send and not self._has_said_end:
+            self._has_said_end = self._has_ended = True
             with suppress(OSError, ValueError):
                 self.sock.unwrap()

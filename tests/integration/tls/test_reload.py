@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from cryptography import x509
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.certificates import LOOPBACK, PASSWORD, CertificateAuthority
-from tests.support.processes import free_port, wait_until
+from tests.support.processes import accepts_connections, free_port, wait_until
 
 PREFIX = "listener.name.secure."
 REFUSED = (
@@ -65,16 +65,22 @@ class Served:
 
     def alter(self, **values: str) -> None:
         """Sets keys of the listener, or plain ones with a leading underscore. Raises KafkaException."""
+        self.set(
+            {(PREFIX if name.startswith("ssl") else "") + name.replace("_", "."): text for name, text in values.items()}
+        )
+
+    def set(self, values: Mapping[str, str], *, is_refused: bool = False) -> None:
+        """Raises KafkaException."""
         entries = [
-            ConfigEntry(
-                (PREFIX if name.startswith("ssl") else "") + name.replace("_", "."),
-                text,
-                incremental_operation=AlterConfigOpType.SET,
-            )
-            for name, text in values.items()
+            ConfigEntry(name, text, incremental_operation=AlterConfigOpType.SET) for name, text in values.items()
         ]
         resource = ConfigResource(ResourceType.BROKER, "0", incremental_configs=entries)
-        self.admin.incremental_alter_configs([resource])[resource].result(20)
+        answer = self.admin.incremental_alter_configs([resource])[resource]
+        if not is_refused:
+            answer.result(20)
+            return
+        with pytest.raises(KafkaException):
+            answer.result(20)
 
     def refusal_of(self, **values: str) -> str:
         with pytest.raises(KafkaException) as refused:
@@ -136,3 +142,27 @@ def test_a_store_that_does_not_fit_is_refused_and_the_old_one_served(served: Ser
     assert served.served() == first
     served.alter(ssl_keystore_location=str(more))
     wait_until(lambda: served.served() != first, "the store with one more host is served")
+
+
+def test_a_listener_of_ssl_may_be_added_and_its_stores_are_those_of_the_next_start(served: Served) -> None:
+    port = free_port()
+    own = served.authority.issue("broker", served.folder / "added")
+    text = (served.broker.folder / "server.properties").read_text()
+    (listeners,) = [line.partition("=")[2] for line in text.splitlines() if line.startswith("listeners=")]
+    added = f"{listeners},ADDED://127.0.0.1:{port}"
+    values = {
+        "listeners": added,
+        "advertised.listeners": added,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECURE:SSL,ADDED:SSL",
+        "listener.name.added.ssl.keystore.location": str(own.keystore_p12),
+        "listener.name.added.ssl.keystore.password": PASSWORD,
+    }
+    served.set(values | {"listener.name.added.ssl.keystore.password": "wrong"}, is_refused=True)
+    served.set(values)
+    served.port = port
+    wait_until(lambda: accepts_connections(port), "the new listener is open")
+    serial = served.served()
+    assert serial == x509.load_pem_x509_certificate(own.chain_pem.read_bytes()).serial_number
+    served.broker.stop()
+    served.broker.start()
+    assert served.served() == serial
