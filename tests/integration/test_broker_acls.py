@@ -132,4 +132,4 @@ def test_denials_are_in_the_audit_log(broker: OurBroker) -> None:
         "INFO Principal = User:ANONYMOUS is Denied Operation = Write from host = 127.0.0.2 "
         "on resource = Topic:LITERAL:flights for request = Produce with resourceRefCount = 1 (kafka.authorizer.logger)"
     )
-    wait_until(lambda: line in log.read_text(), "the denial is told")
+    wait_until(lambda: log.exists() and line in log.read_text(), "the denial is told")

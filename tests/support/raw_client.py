@@ -30,7 +30,7 @@ class RawClient:
     ) -> None:
         """`own_host`: the address that the broker sees, one of this machine's."""
         host, _, port = bootstrap.rpartition(":")
-        self._socket = socket.socket()
+        self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         if receive_buffer_bytes is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self._socket.settimeout(timeout_s)

@@ -40,7 +40,7 @@ MOST_RETRIES = 10
 RETRY_BACKOFF_MS = 100
 RETRY_JITTER_MS = 50
 
-READ_AT_ONCE = 2_000
+READ_AT_ONCE = 1_000
 """Znodes that one call reads while the rules are loaded."""
 
 log = logging.getLogger("kafka.security.authorizer.AclAuthorizer")
