@@ -25,7 +25,7 @@ from kafka_zk.network.listener_tls import ListenerTls, listener_tls, settings_of
 from kafka_zk.tls.contexts import client_context
 from kafka_zk.tls.errors import TlsError
 from kafka_zk.tls.replacement import CONFIG_EXCEPTION, difference, refusal
-from kafka_zk.tls.self_check import check_own_certificate, failure_between
+from kafka_zk.tls.self_check import HANDSHAKE, check_own_certificate, failure_between
 from kafka_zk.tls.settings import TlsSettings
 
 FAILED = "Validation of dynamic config update of SSLFactory failed"
@@ -132,7 +132,7 @@ def _check_neighbours(used: ListenerTls, found: ListenerTls) -> None:
     for server, client in ((used, found), (found, used)):
         failure = failure_between(server.context, client.as_client)
         if failure is not None:
-            raise ConfigException(f"{FAILED}: javax.net.ssl.SSLHandshakeException: {failure}")
+            raise ConfigException(f"{FAILED}: {HANDSHAKE}: {failure}")
 
 
 def _encrypting(config: BrokerConfig) -> set[str]:

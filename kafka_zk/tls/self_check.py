@@ -17,6 +17,7 @@ OWN_FAILS = (
     "A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with those "
     "settings."
 )
+HANDSHAKE = "javax.net.ssl.SSLHandshakeException"
 _ROUNDS = 8
 """A handshake takes two; more if its messages come in parts."""
 
@@ -24,8 +25,12 @@ _ROUNDS = 8
 def check_own_certificate(settings: TlsSettings) -> None:
     """Raise TlsError unless a client with these settings and a server with them shake hands. Blocks on the disk."""
     asking = client_context(replace(settings, checks_host_name=False))
-    if failure_between(server_context(settings), asking) is not None:
-        raise TlsError(OWN_FAILS)
+    if settings.key is None:
+        raise TlsError(f"Invalid value {HANDSHAKE}: No available authentication scheme for configuration {OWN_FAILS}")
+    failure = failure_between(server_context(settings), asking)
+    if failure is not None:
+        # The nesting is Kafka's: it hands Java's exception on as the wrong value. The reason is OpenSSL's.
+        raise TlsError(f"Invalid value {HANDSHAKE}: {failure} for configuration {OWN_FAILS}")
 
 
 def failure_between(serving: ssl.SSLContext, asking: ssl.SSLContext) -> str | None:

@@ -48,7 +48,8 @@ def test_listeners_that_contradict_each_other_are_refused_with_kafkas_text(value
     ({"ssl.keystore.location": "{p12}"}, "SSL key store is specified, but key store password is not specified."),
     ({"ssl.keystore.location": "{pem}", "ssl.keystore.type": "PEM", "ssl.key.password": "x"},
      "Failed to load PEM SSL keystore {pem}"),
-    ({}, ("A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with "
+    ({}, ("Invalid value javax.net.ssl.SSLHandshakeException: No available authentication scheme for configuration "
+         "A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with "
          "those settings.")),
     ({"ssl.keystore.location": "{p12}", "ssl.keystore.password": PASSWORD, "ssl.truststore.location": "{trust}",
       "ssl.truststore.password": PASSWORD, "ssl.principal.mapping.rules": "RULE:a"}, "Invalid rule: `RULE:a`"),
