@@ -19,11 +19,17 @@ from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataReques
 from kafka_zk.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE_REQUEST, SaslAuthenticateRequest
 from kafka_zk.protocol.messages.sasl_handshake import SASL_HANDSHAKE_REQUEST, SaslHandshakeRequest
 
-QUIET_S = 0.6
+DELAY_MS = 600
+"""Of a failed login where ends are compared: at once and late must differ on a busy machine, too."""
+
+QUIET_S = 5.0
 """So long without an answer: there is none."""
 
-SOON_S = 0.07
-"""An end before that is one at once: failures wait for 100 ms."""
+LINGER_S = 1.0
+"""So long without an end after the last answer: the connection stays open."""
+
+SOON_S = 0.4
+"""An end before that is one at once."""
 
 Frame = bytes | float | Callable[[list[bytes]], bytes]
 """Without its length; a function makes it of the answers so far. A number is a pause in seconds."""
@@ -60,7 +66,7 @@ def exchange(bootstrap: str, frames: list[Frame]) -> Seen:
             seen.was_late = time.monotonic() - sent_s >= SOON_S
             seen.answers.append(answer)
         try:
-            sock.settimeout(QUIET_S)
+            sock.settimeout(LINGER_S)
             more = sock.recv(1)
             seen.end = "more bytes" if more else "closed after the answer"
         except TimeoutError:
@@ -184,7 +190,7 @@ class Scram:
 
 def unsecured_token(now_s: float, **claims: object) -> str:
     """A token without a signature; `exp` and `iat` are seconds from now."""
-    body = {"sub": "alice", "iat": 0, "exp": 3600, **claims}
+    body = {"sub": "alice", "iat": -1, "exp": 3600, **claims}
     for name in ("exp", "iat", "nbf"):
         if isinstance(body.get(name), int | float):
             body[name] += now_s  # type: ignore[operator]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.integration.security.sasl_broker import PREFIX, sasl_overrides
-from tests.interop.sasl.exchange import Frame, comparable, exchange
+from tests.interop.sasl.exchange import DELAY_MS, Frame, comparable, exchange
 from tests.interop.sasl.scenarios import AGAIN, LARGE, OTHERWISE, SCENARIOS, SHORT_MECHANISM, SHORT_MS
 from tests.interop.sasl.users import put_scram_users
 from tests.support.apache import ApacheBroker
@@ -45,6 +45,7 @@ def pair(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -
                 f"{PREFIX}plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule "
                 f"required {users};",
                 f"{PREFIX}{SHORT_MECHANISM.lower()}.connections.max.reauth.ms": str(SHORT_MS),
+                "connection.failed.authentication.delay.ms": str(DELAY_MS),
             }
         )
         addresses.append(overrides["listeners"].partition(",")[0].rpartition("://")[2])
@@ -56,6 +57,10 @@ def pair(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -
         brokers.append(broker)
     for broker in brokers:
         broker.wait_ready()
+    for address in addresses:
+        # A JVM is slow at first.
+        for _ in range(10):
+            exchange(address, SCENARIOS["a good login"])
     yield Pair(addresses[0], addresses[1], brokers[0].folder, brokers[1].folder)
     for broker in brokers:
         broker.stop()
@@ -92,7 +97,7 @@ def differences(pair: Pair, scenarios: dict[str, list[Frame]]) -> dict[str, tupl
             found.append(([comparable(answer) for answer in seen.answers], seen.end, seen.was_late))
         return found[0], found[1]
 
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(8) as pool:
         results = dict(zip(scenarios, pool.map(both, scenarios), strict=True))
     found = {name: (ours, apaches) for name, (ours, apaches) in results.items() if ours != apaches}
     for name, (ours, apaches) in found.items():
