@@ -15,9 +15,14 @@ from pathlib import Path
 import pyarrow.dataset
 import pytest
 
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.client.producer.kafka_producer import KafkaProducer
+from kafka_zk.spark.client_secrets import write_properties
 from kafka_zk.tools.pipeline.__main__ import java_home
 from kafka_zk.zk.embedded import find_java, package_folder
 from tests.support.broker import OurBroker
+from tests.support.certificates import PASSWORD, CertificateAuthority
 from tests.support.librdkafka import Librdkafka, Written
 from tests.support.pipeline import PipelineJob
 from tests.support.processes import ChildProcess, accepts_connections, free_port
@@ -95,6 +100,45 @@ def test_two_workers_without_a_checkout_run_a_job(
     assert_archived(tmp_path / "archive")
     unpacked = [list((tmp_path / f"worker-{number}").glob("app-*/*/kafka_zk_env")) for number in range(WORKERS)]
     assert all(unpacked), "each worker had the package"
+
+
+def test_two_workers_get_the_secrets_of_a_file_that_they_do_not_have(
+    zookeeper: ZooKeeperServer, master: str, bare_python: Path, tmp_path: Path
+) -> None:
+    """As a file of Spark's: key, chain and password of a client that the broker asks for its certificate."""
+    stores = CertificateAuthority().issue("standalone", tmp_path / "stores")
+    overrides = {"listeners": f"SSL://127.0.0.1:{free_port()}", "security.inter.broker.protocol": "SSL"}
+    overrides |= {"ssl.client.auth": "required", "ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM"}
+    overrides |= {"ssl.keystore.location": str(stores.keystore_pem), "ssl.truststore.location": str(stores.ca_pem)}
+    key, chain = stores.encrypted_pem.read_text().split("-----BEGIN CERTIFICATE-----", 1)
+    client = {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM"}
+    client |= {"ssl.keystore.key": key, "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE-----{chain}"}
+    client |= {"ssl.key.password": PASSWORD, "ssl.truststore.certificates": stores.ca_pem.read_text()}
+    (tmp_path / "driver").mkdir()
+    write_properties(tmp_path / "driver" / "client.properties", client)
+    running = OurBroker(tmp_path / "broker", fresh_chroot(zookeeper, "standalone-tls"), overrides=overrides).start()
+    try:
+        serializers = dict.fromkeys(("key.serializer", "value.serializer"), "ByteArraySerializer")
+        with KafkaProducer({"bootstrap.servers": running.bootstrap, **client, **serializers}) as producer:
+            with AdminClient({"bootstrap.servers": running.bootstrap, **client}) as admin:
+                admin.create_topics([NewTopic("t", PARTITIONS, 1)])
+            for number in range(PARTITIONS * EACH):
+                producer.send("t", b"%d" % number, partition=number % PARTITIONS)
+        options = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m"]
+        options += ["--conf", "spark.executor.cores=1"]
+        PipelineJob(
+            tmp_path / "job",
+            *("archive", "--bootstrap-server", running.bootstrap, "--topics", "t", "--path", str(tmp_path / "archive")),
+            *("--command-config", str(tmp_path / "driver" / "client.properties")),
+            *options,
+            master=master,
+            env={"PYSPARK_PYTHON": str(bare_python)},
+        ).run()
+    finally:
+        running.stop()
+    assert pyarrow.dataset.dataset(tmp_path / "archive", partitioning="hive").count_rows() == PARTITIONS * EACH
+    logs = [path for folder in ("job", "worker-0", "worker-1") for path in (tmp_path / folder).rglob("std*")]
+    assert not [path for path in logs if path.is_file() and PASSWORD.encode() in path.read_bytes()]
 
 
 @pytest.mark.slow

@@ -174,7 +174,8 @@ class Channel:
         else:
             self._staged += count
             self._take_staged(frames)
-        # What TLS has decrypted already is in no socket, and no selector knows of it.
+        # A call gives one record of TLS at most: a full buffer may leave decrypted bytes that no selector knows of, and
+        # another one may leave records in the socket.
         return count == len(room) or self._context is not None
 
     def _take_staged(self, frames: list[bytes | bytearray]) -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 import kafka_zk
 
 UNPACKED_AS = "kafka_zk_env"
-LIBRARIES = ("crc32c", "lz4", "python-snappy", "cramjam", "zstandard", "fastavro")
-"""Codecs and checksums; gevent and kazoo are the broker's."""
+LIBRARIES = ("crc32c", "lz4", "python-snappy", "cramjam", "zstandard", "fastavro", "cryptography", "cffi")
+"""Codecs, checksums and key stores; gevent and kazoo are the broker's."""
 OPTIONAL = frozenset(("cramjam", "fastavro"))
 ENTRY_NAME = "pipeline.py"
 ENTRY = """# What spark-submit runs: spark-submit [...] pipeline.py JOB --config pipeline.toml

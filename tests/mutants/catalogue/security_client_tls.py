@@ -24,13 +24,6 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{TLS} -k end_is_announced",
     ),
     Mutant(
-        breaks="what TLS has decrypted already is read without waiting for the socket",
-        file="kafka_zk/client/network/channel.py",
-        old="        return count == len(room) or self._context is not None\n",
-        new="        return count == len(room)\n",
-        tests=f"{TLS} -k large_answer",
-    ),
-    Mutant(
         breaks="secrets among the options of a query leave its plan",
         file="kafka_zk/spark/client_secrets.py",
         old="        found = {name: value for name, value in found.items() if name not in secrets}\n",
