@@ -123,11 +123,13 @@ def _found(name: str) -> Path:
     from pyspark import SparkFiles
 
     try:
-        brought = Path(SparkFiles.get(path.name))
+        root = Path(SparkFiles.getRootDirectory())
     except (AssertionError, AttributeError, TypeError):
         # Outside of Spark there is no folder for its files.
         return path
-    return brought if brought.exists() else path
+    # A streaming query looks below the folder of its session; what the application was given lies above.
+    brought = (folder / path.name for folder in (root, root.parent))
+    return next((each for each in brought if each.exists()), path)
 
 
 def _variable(match: re.Match[str]) -> str:
