@@ -16,12 +16,13 @@ from collections.abc import Callable, Mapping
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
-from kafka_zk.config.errors import ConfigException, invalid_value
+from kafka_zk.config.errors import ConfigException, UnsupportedConfig, invalid_value
 from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.login import Login
 from kafka_zk.sasl.client.logins import MODULES, LoginError, new_exchange
 from kafka_zk.sasl.jaas import JaasError, single_module
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
+from kafka_zk.sasl.oauth_urls import ALLOWED_URLS, check_url
 from kafka_zk.sasl.scram_credentials import BY_KEY, Mechanism
 from kafka_zk.sasl.server.mechanism import ServerMechanism
 from kafka_zk.sasl.server.oauthbearer import OAuthBearerServer, Validate
@@ -31,7 +32,7 @@ from kafka_zk.sasl.server.signed_token import SignedTokens
 from kafka_zk.sasl.server.unsecured_token import BadOption, UnsecuredRules, UnsecuredTokens
 from kafka_zk.security.authentication.authenticator import EnabledMechanism, ListenerLogins
 from kafka_zk.security.authentication.credential_cache import CredentialCache
-from kafka_zk.security.authentication.key_fetcher import KeyFetcher, check_url
+from kafka_zk.security.authentication.key_fetcher import KeyFetcher
 from kafka_zk.security.authentication.login_modules import JaasFile, login_modules, login_options
 from kafka_zk.security.authentication.settings import (
     OAUTHBEARER,
@@ -48,7 +49,7 @@ validator_log = logging.getLogger("org.apache.kafka.common.security.oauthbearer.
 
 _URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
 _JAAS_KEY = "sasl.jaas.config"
-_ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+_LOGIN_HANDLER = "sasl.login.callback.handler.class"
 
 _NONCE_BITS = 130
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -111,6 +112,7 @@ class Logins:
     def _login_of_peers(self, listener_name: str) -> Callable[[str, Login | None], Login]:
         mechanism = self._config.sasl_mechanism_inter_broker_protocol
         modules = login_modules(self._config, listener_name, mechanism, self._file)
+        self._check_login_handler(listener_name, mechanism)
         wanted = MODULES.get(mechanism)
         module = next((each for each in modules if each.name == wanted), modules[0])
         try:
@@ -118,6 +120,12 @@ class Logins:
         except LoginError as error:
             raise ConfigException(f"{error} (this broker's own login at listener {listener_name})") from None
         return lambda client_id, renewed: Login(new, client_id, again_with=renewed)
+
+    def _check_login_handler(self, listener_name: str, mechanism: str) -> None:
+        key = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{_LOGIN_HANDLER}"
+        handler = self._config.originals.get(key)
+        if handler:
+            raise UnsupportedConfig(f"{key}={handler} cannot be used: brokers log in with what their JAAS options say.")
 
     def follow_listeners(self) -> None:
         """Blocks. Set up the logins of new listeners, forget those of closed ones. Raises ConfigException."""
@@ -184,7 +192,7 @@ class Logins:
 
     def _allowed_urls(self) -> str | None:
         """Of the system property that names all URLs which may be fetched, from KAFKA_OPTS; None for all."""
-        return system_properties(os.environ).get(_ALLOWED_URLS)
+        return system_properties(os.environ).get(ALLOWED_URLS)
 
     def _stop_fetchers(self, listener_name: str) -> None:
         for fetcher in self._fetchers.pop(listener_name, []):

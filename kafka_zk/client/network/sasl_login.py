@@ -27,11 +27,29 @@ from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.sasl.client.login import AuthenticationFailed, Login, LoginFailed, MechanismNotEnabled, OutOfPlace
 from kafka_zk.sasl.client.logins import MECHANISMS, LoginError, NewExchange, new_exchange
-from kafka_zk.sasl.jaas import JaasError, LoginModule, check_allowed, single_module
+from kafka_zk.sasl.jaas import OAUTHBEARER, JaasError, LoginModule, check_allowed, single_module
 from kafka_zk.sasl.jaas_file import file_sections
 
 SECTION: Final = "KafkaClient"
-_CLASS_KEYS: Final = ("sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class")
+_LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
+_COMMON: Final = "org.apache.kafka.common.security"
+TOKEN_HANDLERS: Final = tuple(
+    f"{_COMMON}.oauthbearer.{name}"
+    for name in ("OAuthBearerLoginCallbackHandler", "secured.OAuthBearerLoginCallbackHandler")
+)
+_CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "sasl.client.callback.handler.class": (
+        f"{_COMMON}.authenticator.SaslClientCallbackHandler",
+        f"{_COMMON}.oauthbearer.internals.OAuthBearerSaslClientCallbackHandler",
+    ),
+    _LOGIN_HANDLER: (
+        f"{_COMMON}.authenticator.AbstractLogin$DefaultLoginCallbackHandler",
+        f"{_COMMON}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
+        *TOKEN_HANDLERS,
+    ),
+    "sasl.login.class": (),
+}
+"""The classes that mean something here: those that Kafka takes without being asked, and the one that fetches tokens."""
 _ERRORS: Final[Mapping[type[LoginFailed], type[AuthenticationException]]] = {
     AuthenticationFailed: SaslAuthenticationException,
     MechanismNotEnabled: UnsupportedSaslMechanismException,
@@ -79,8 +97,8 @@ def login_of(config: ClientConfig, client_id: str) -> Callable[[str], SaslLogin]
 
     Raises ConfigException, UnsupportedSecurity for what only Java has.
     """
-    for key in _CLASS_KEYS:
-        if config.raw(key) is not None:
+    for key, known in _CLASSES.items():
+        if config.raw(key) not in (None, *known):
             raise invalid_value(key, config.raw(key), f"Class {config.raw(key)} could not be found.")
     mechanism = config.text("sasl.mechanism")
     if mechanism not in MECHANISMS:
@@ -88,10 +106,22 @@ def login_of(config: ClientConfig, client_id: str) -> Callable[[str], SaslLogin]
             f"sasl.mechanism={mechanism} cannot be used: this client has {', '.join(MECHANISMS)}."
         )
     try:
-        new = new_exchange(mechanism, _module(config), time.time)
+        new = _new_exchange(config, mechanism)
     except (JaasError, LoginError) as error:
         raise ConfigException(str(error)) from None
     return lambda host: SaslLogin(new, client_id)
+
+
+def _new_exchange(config: ClientConfig, mechanism: str) -> NewExchange:
+    module = _module(config)
+    if config.raw(_LOGIN_HANDLER) not in TOKEN_HANDLERS:
+        return new_exchange(mechanism, module, time.time)
+    if mechanism != "OAUTHBEARER" or module.name != OAUTHBEARER:
+        raise LoginError(f"Unexpected SASL mechanism: {mechanism}: {_LOGIN_HANDLER} is one of OAUTHBEARER")
+    # Imported here: only these logins need an HTTP client.
+    from kafka_zk.client.network.token_login import token_login
+
+    return token_login(config, module.options)
 
 
 def _module(config: ClientConfig) -> LoginModule:

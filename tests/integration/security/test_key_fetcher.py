@@ -14,8 +14,9 @@ import pytest
 
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.sasl.oauth_urls import check_url
 from kafka_zk.security.authentication import key_fetcher
-from kafka_zk.security.authentication.key_fetcher import FetchFailed, KeyFetcher, check_url, fetch
+from kafka_zk.security.authentication.key_fetcher import FetchFailed, KeyFetcher, fetch
 from kafka_zk.security.authentication.settings import KeySource
 from tests.unit.sasl.test_token_validators import RSA, jwk
 

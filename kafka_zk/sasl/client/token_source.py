@@ -1,0 +1,206 @@
+"""Where the tokens of OAUTHBEARER come from: a token endpoint, or a file; and their renewal before they end.
+
+Role        Acts: opens URLs and files, and starts a thread for a renewal. No part of it needs an event loop.
+Invariants  A token that is good is given at once, also while the next one is fetched. Logs and errors hold no secret.
+Source      OAuthBearerLoginCallbackHandler, HttpAccessTokenRetriever, Retry, ExpiringCredentialRefreshingLogin in 3.9.
+Differs     A file is read again for each token. No redirects; an answer has a size and a time.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import random
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kafka_zk.sasl.client.access_token import (
+    FATAL_STATUSES,
+    AccessToken,
+    BadToken,
+    RefreshRules,
+    authorization,
+    request_body,
+    token_in,
+)
+
+MAX_BYTES: Final = 1024 * 1024
+TIMEOUT_S: Final = 10.0
+"""Where sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms are not set."""
+PAUSE_AFTER_FAILURE_MS: Final = 10_000
+SHORTEST_PAUSE_MS: Final = 100
+
+log = logging.getLogger(
+    "org.apache.kafka.common.security.oauthbearer.internals.expiring.ExpiringCredentialRefreshingLogin"
+)
+
+
+class TokenUnavailable(Exception):
+    """No token could be had. The message has no secret. `is_final`: asking again changes nothing."""
+
+    def __init__(self, why: str, *, is_final: bool = False) -> None:
+        super().__init__(why)
+        self.is_final = is_final
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """What is asked for tokens, and as whom. Times in seconds."""
+
+    url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str | None = None
+    is_header_encoded: bool = False
+    timeout_s: float = TIMEOUT_S
+    context: ssl.SSLContext | None = field(default=None, repr=False)
+
+    def ask(self) -> str:
+        """Blocks. One token. Raises TokenUnavailable."""
+        headers = {
+            "Accept": "application/json",
+            "Authorization": authorization(self.client_id, self.client_secret, is_encoded=self.is_header_encoded),
+            "Cache-Control": "no-cache",
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        request = urllib.request.Request(self.url, request_body(self.scope), headers, method="POST")
+        opener = urllib.request.OpenerDirector()
+        # Nothing but these: no redirects, no proxies of the environment, no other protocols.
+        opener.add_handler(urllib.request.HTTPHandler())
+        opener.add_handler(urllib.request.HTTPSHandler(context=self.context or ssl.create_default_context()))
+        try:
+            with opener.open(request, timeout=self.timeout_s) as response:
+                status, answer = response.status, _read(response, time.monotonic() + self.timeout_s)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            # Errors of the HTTP client may quote what it has read.
+            raise TokenUnavailable(f"The token endpoint could not be asked: {type(error).__name__}") from None
+        if status not in (http.HTTPStatus.OK, http.HTTPStatus.CREATED):
+            raise TokenUnavailable(
+                f"The response code {status} was encountered reading the token endpoint response",
+                is_final=status in FATAL_STATUSES,
+            )
+        try:
+            return token_in(answer)
+        except BadToken as error:
+            raise TokenUnavailable(str(error), is_final=True) from None
+
+
+def _read(response: http.client.HTTPResponse, deadline_s: float) -> bytes:
+    text = b""
+    while chunk := response.read1(64 * 1024):
+        text += chunk
+        if len(text) > MAX_BYTES or time.monotonic() > deadline_s:
+            raise OSError("the answer is too large, or takes too long")
+    return text
+
+
+def token_file(path: Path) -> str:
+    """Blocks. The token in a file. Raises TokenUnavailable."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TokenUnavailable(f"The file of the access token cannot be read: {type(error).__name__}") from None
+
+
+def persistent(ask: Callable[[], str], backoff_ms: int, max_ms: int) -> Callable[[], str]:
+    """Blocks for `max_ms` and one more attempt at most: asks again, after pauses that double from `backoff_ms`."""
+
+    def asked() -> str:
+        end_s = time.monotonic() + max_ms / 1000
+        pause_s = backoff_ms / 1000
+        while True:
+            try:
+                return ask()
+            except TokenUnavailable as error:
+                left_s = end_s - time.monotonic()
+                if error.is_final or left_s <= 0 or pause_s <= 0:
+                    raise
+                time.sleep(min(pause_s, left_s))
+                pause_s *= 2
+
+    return asked
+
+
+class TokenSource:
+    """The current token of one client. `start` before use; may be used by several threads.
+
+    A thread waits for the time to renew it. It ends with its source, at the latest when that time has come.
+    """
+
+    def __init__(self, ask: Callable[[], str], read: Callable[[str], AccessToken], rules: RefreshRules) -> None:
+        """`ask` blocks for the text of a token and may raise TokenUnavailable; `read` may raise BadToken."""
+        self._ask = ask
+        self._read = read
+        self._rules = rules
+        self._fetching = threading.Lock()
+        self._token: AccessToken | None = None
+
+    def start(self) -> None:
+        """Blocks for the first token. Raises TokenUnavailable."""
+        with self._fetching:
+            token = self._fetch()
+        self._renew_at(self._due_ms(token))
+
+    def token(self) -> str:
+        """The text of the token. Blocks only where the last one has ended: then raises TokenUnavailable, too."""
+        token = self._token
+        if token is None or _now_ms() >= token.expires_ms:
+            with self._fetching:
+                token = self._token
+                if token is None or _now_ms() >= token.expires_ms:
+                    token = self._fetch()
+        return token.text
+
+    def renew(self) -> None:
+        """Blocks. Fetch the next token; where that fails, keep the old one and try again later."""
+        try:
+            with self._fetching:
+                token = self._fetch()
+        except TokenUnavailable as error:
+            log.warning("The access token could not be renewed, the old one stays until it ends: %s", error)
+            self._renew_at(_now_ms() + PAUSE_AFTER_FAILURE_MS)
+        else:
+            self._renew_at(self._due_ms(token))
+
+    def _fetch(self) -> AccessToken:
+        """Blocks, with `_fetching` held."""
+        try:
+            token = self._token = self._read(self._ask())
+        except BadToken as error:
+            raise TokenUnavailable(str(error), is_final=True) from None
+        return token
+
+    def _due_ms(self, token: AccessToken) -> int:
+        now_ms = _now_ms()
+        # A token that has ended already is no reason to ask without a pause.
+        return max(self._rules.refresh_at_ms(token, now_ms, random.random()), now_ms + SHORTEST_PAUSE_MS)
+
+    def _renew_at(self, due_ms: int) -> None:
+        pause_s = min((due_ms - _now_ms()) / 1000, threading.TIMEOUT_MAX)
+        timer = threading.Timer(max(0.0, pause_s), _renew, (weakref.ref(self),))
+        timer.name = "kafka-expiring-relogin-thread"
+        timer.daemon = True
+        timer.start()
+
+    def __repr__(self) -> str:
+        return f"TokenSource({self._token!r})"
+
+
+def _renew(source: weakref.ref[TokenSource]) -> None:
+    alive = source()
+    if alive is not None:
+        alive.renew()
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
