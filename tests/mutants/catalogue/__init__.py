@@ -25,6 +25,7 @@ from tests.mutants.catalogue import (
     replication,
     security_acl,
     security_client_tls,
+    security_sasl_client,
     security_sasl_server,
     security_tls,
     security_tokens,
@@ -60,6 +61,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *security_tls.MUTANTS,
     *security_tokens.MUTANTS,
     *security_client_tls.MUTANTS,
+    *security_sasl_client.MUTANTS,
     *security_sasl_server.MUTANTS,
     *security_zookeeper.MUTANTS,
 )

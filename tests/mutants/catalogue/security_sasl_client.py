@@ -1,0 +1,39 @@
+"""Faults in how our clients and brokers log in at others."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+CLIENT = "tests/unit/sasl/test_client.py"
+TOKENS = "tests/unit/sasl/test_access_token.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a server must repeat the client's nonce",
+        file="kafka_zk/sasl/client/scram.py",
+        old='        if not found["nonce"].startswith(self._nonce) or found["nonce"] == self._nonce:\n',
+        new='        if found["nonce"] == self._nonce:\n',
+        tests=f"{CLIENT} -k gets_no_proof",
+    ),
+    Mutant(
+        breaks="a server must know the credential",
+        file="kafka_zk/sasl/client/scram.py",
+        old='        if not hmac.compare_digest(_decoded(found["signature"]), expected):\n',
+        new='        if not _decoded(found["signature"]):\n',
+        tests=f"{CLIENT} -k does_not_know_the_credential",
+    ),
+    Mutant(
+        breaks="a token that has ended is never given",
+        file="kafka_zk/sasl/client/token_source.py",
+        old="        if token is None or _now_ms() >= token.expires_ms:\n            with self._fetching:\n",
+        new="        if token is None:\n            with self._fetching:\n",
+        tests=f"{TOKENS} -k never_given",
+    ),
+    Mutant(
+        breaks="the next token is fetched without anybody asking for it",
+        file="kafka_zk/sasl/client/token_source.py",
+        old="            token = self._fetch()\n        self._renew_at(self._due_ms(token))\n",
+        new="            self._fetch()\n",
+        tests=f"{TOKENS} -k given_while",
+    ),
+)
