@@ -32,6 +32,8 @@ COMMANDS = (
     Command("kafka-server-stop", "Stops the brokers of this machine", ""),
     Command("kafka-topics", "Creates, deletes, describes and changes topics"),
     Command("kafka-configs", "Describes and changes configurations, quotas and SCRAM credentials"),
+    Command("kafka-acls", "Lists, adds and removes ACLs"),
+    Command("kafka-delegation-tokens", "Creates, renews, ends and describes delegation tokens"),
     Command(
         "kafka-consumer-groups",
         "Lists and describes consumer groups, deletes them, and resets or deletes their offsets",

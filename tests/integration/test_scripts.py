@@ -30,6 +30,8 @@ WRAPPERS = {
     "kafka-configs.sh": "configs",
     "kafka-streams-application-reset.sh": "streams_application_reset",
     "kafka-topics.sh": "topics",
+    "kafka-acls.sh": "acls",
+    "kafka-delegation-tokens.sh": "delegation_tokens",
     "zookeeper-server-start.sh": "zookeeper_server_start",
     "zookeeper-server-stop.sh": "zookeeper_server_stop",
     "zookeeper-shell.sh": "zookeeper_shell",

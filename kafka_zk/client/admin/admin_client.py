@@ -43,6 +43,7 @@ from kafka_zk.protocol.messages.metadata import (
 from kafka_zk.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka_zk.client.admin.acls import AccessControlEntry, AclBinding, ResourcePattern
     from kafka_zk.client.admin.features import FeatureMetadata, FeatureUpdate
     from kafka_zk.client.admin.group_offsets import Committed
     from kafka_zk.client.admin.group_results import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from kafka_zk.client.admin.offset_listing import Listed
     from kafka_zk.client.admin.quotas import ClientQuotaEntity, FilterComponent
     from kafka_zk.client.admin.scram import ScramCredentialInfo, ScramDeletion, ScramUpsertion
+    from kafka_zk.client.admin.tokens import DelegationToken, Principal
     from kafka_zk.protocol.messages.api_versions import ApiVersion
 
 _client_numbers = itertools.count(1)
@@ -339,6 +341,58 @@ class AdminClient:
         from kafka_zk.client.admin.scram import alter_user_scram_credentials
 
         alter_user_scram_credentials(self._calls, deletions=deletions, upsertions=upsertions)
+
+    # --- ACLs and delegation tokens ----------------------------------------------------------------------------------
+
+    def describe_acls(self, pattern: ResourcePattern | None = None) -> list[AclBinding]:
+        """Blocks. All rules of what `pattern` matches (None: of everything). Raises SecurityDisabled ..."""
+        from kafka_zk.client.admin.acls import ANY_PATTERN, describe_acls
+
+        return describe_acls(self._calls, ANY_PATTERN if pattern is None else pattern)
+
+    def create_acls(self, bindings: Sequence[AclBinding]) -> None:
+        """Blocks. Add rules. Raises the error of the first that was refused."""
+        from kafka_zk.client.admin.acls import create_acls
+
+        create_acls(self._calls, bindings)
+
+    def delete_acls(
+        self, pattern: ResourcePattern, entries: Sequence[AccessControlEntry] | None = None
+    ) -> list[AclBinding]:
+        """Blocks. Remove these rules of what `pattern` matches (None: all); returns what was removed."""
+        from kafka_zk.client.admin.acls import delete_acls
+
+        return delete_acls(self._calls, pattern, entries)
+
+    def create_delegation_token(
+        self,
+        *,
+        renewers: Sequence[Principal] = (),
+        max_lifetime_ms: int = -1,
+        owner: Principal | None = None,
+    ) -> DelegationToken:
+        """Blocks. A new token, of this client or of `owner`. Raises DelegationTokenRequestNotAllowed ..."""
+        from kafka_zk.client.admin.tokens import create_delegation_token
+
+        return create_delegation_token(self._calls, renewers=renewers, max_lifetime_ms=max_lifetime_ms, owner=owner)
+
+    def renew_delegation_token(self, hmac: bytes, period_ms: int = -1) -> int:
+        """Blocks. The token's new end, epoch ms; -1: the cluster's usual period. Raises DelegationTokenNotFound ..."""
+        from kafka_zk.client.admin.tokens import renew_delegation_token
+
+        return renew_delegation_token(self._calls, hmac, period_ms)
+
+    def expire_delegation_token(self, hmac: bytes, period_ms: int = -1) -> int:
+        """Blocks. The token's new end, epoch ms; -1: now. Raises DelegationTokenNotFound ..."""
+        from kafka_zk.client.admin.tokens import expire_delegation_token
+
+        return expire_delegation_token(self._calls, hmac, period_ms)
+
+    def describe_delegation_tokens(self, owners: Sequence[Principal] | None = None) -> list[DelegationToken]:
+        """Blocks. The tokens that this client may see: of `owners`, or all. Raises DelegationTokenAuthDisabled ..."""
+        from kafka_zk.client.admin.tokens import describe_delegation_tokens
+
+        return describe_delegation_tokens(self._calls, owners)
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 

@@ -50,9 +50,10 @@ class VersionAsked(Exception):
 class Option:
     """One option; `takes_value` of any text, which `integer` may ask to be a number.
 
-    Where `value_is_optional`, what follows is its value unless it looks like an option itself. `available_beside`
-    names the options of which one must also be given; `separator` cuts a value into several; unless an option that
-    `is_required` is given, only help and version work.
+    Where `value_is_optional`, what follows is its value unless it looks like an option itself, as -1 does; one that
+    `is_number` takes -1, and nothing that is no number. `available_beside` names the options of which one must also be
+    given; `separator` cuts a value into several; unless an option that `is_required` is given, only help and version
+    work.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Option:
     available_beside: Sequence[str] = ()
     separator: str = ""
     is_required: bool = False
+    is_number: bool = False
 
 
 class Options:
@@ -116,7 +118,7 @@ class Options:
             return
         if equals:
             self._add(option, value)
-        elif not option.value_is_optional or (rest and not _looks_like_an_option(rest[0])):
+        elif not option.value_is_optional or (rest and _may_be_a_value(rest[0], is_number=option.is_number)):
             self._add(option, self._next_of(name, rest))
 
     def _add(self, option: Option, value: str) -> None:
@@ -220,6 +222,10 @@ class Options:
         if all(map(self.has, used)) and self.has(refused):
             names = ", ".join(f"[{name}]" for name in used)
             raise UsageError(f'Option combination "[{names}]" can\'t be used with option "[{refused}]"{advice}')
+
+
+def _may_be_a_value(argument: str, *, is_number: bool) -> bool:
+    return argument.removeprefix("-").isdecimal() if is_number else not _looks_like_an_option(argument)
 
 
 def _looks_like_an_option(argument: str) -> bool:

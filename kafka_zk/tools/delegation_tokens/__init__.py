@@ -1,0 +1,1 @@
+"""kafka-delegation-tokens.sh."""
