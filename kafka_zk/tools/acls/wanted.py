@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from kafka_zk.client.admin.acls import AccessControlEntry, ResourcePattern
 from kafka_zk.protocol.acl import CLUSTER_NAME, WILDCARD, Operation, PatternType, Permission, ResourceType, pascal_case
-from kafka_zk.tools.common.java_output import illegal_argument
+from kafka_zk.tools.common.java_output import JavaError, illegal_argument
 from kafka_zk.tools.common.options import OptionError, Options, UsageError
 
 RESOURCE_OPTIONS = (
@@ -109,6 +109,8 @@ def pattern_type_of(options: Options) -> PatternType:
     if found is None or found is PatternType.UNKNOWN:
         raise OptionError(
             f"Cannot parse argument '{text}' of option resource-pattern-type", "OptionArgumentConversionException"
+        ) from JavaError(
+            f"Value [{text}] is not one of [ANY|MATCH|LITERAL|PREFIXED]", "joptsimple.ValueConversionException"
         )
     return found
 
@@ -164,8 +166,6 @@ def _check_operations(resource: ResourcePattern, entries: Sequence[AccessControl
 
 
 def _principal(text: str) -> str:
-    if not text:
-        raise illegal_argument("expected a string in format principalType:principalName but got " + text)
     if ":" not in text:
         raise illegal_argument(f"expected a string in format principalType:principalName but got {text}")
     return text
