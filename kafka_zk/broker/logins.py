@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
@@ -28,11 +29,9 @@ from kafka_zk.sasl.server.mechanism import ServerMechanism
 from kafka_zk.sasl.server.oauthbearer import OAuthBearerServer, Validate
 from kafka_zk.sasl.server.plain import PlainServer
 from kafka_zk.sasl.server.scram import ScramServer, TokenLogins
-from kafka_zk.sasl.server.signed_token import SignedTokens
 from kafka_zk.sasl.server.unsecured_token import BadOption, UnsecuredRules, UnsecuredTokens
 from kafka_zk.security.authentication.authenticator import EnabledMechanism, ListenerLogins
 from kafka_zk.security.authentication.credential_cache import CredentialCache
-from kafka_zk.security.authentication.key_fetcher import KeyFetcher
 from kafka_zk.security.authentication.login_modules import JaasFile, login_modules, login_options
 from kafka_zk.security.authentication.settings import (
     OAUTHBEARER,
@@ -44,6 +43,9 @@ from kafka_zk.security.authentication.settings import (
     mechanisms_of,
     token_rules,
 )
+
+if TYPE_CHECKING:
+    from kafka_zk.security.authentication.key_fetcher import KeyFetcher
 
 validator_log = logging.getLogger("org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler")
 
@@ -173,6 +175,10 @@ class Logins:
         self._check_validator(self._config, listener_name, settings)
         if settings.handler == UNSECURED_VALIDATOR:
             return UnsecuredTokens(_unsecured_rules(settings.options), self._clock.wall_ms).validate
+        # Imported here: cryptography takes 30 ms and 10 MB, which brokers without signed tokens do not pay.
+        from kafka_zk.sasl.server.signed_token import SignedTokens
+        from kafka_zk.security.authentication.key_fetcher import KeyFetcher
+
         fetcher = KeyFetcher(key_source(self._config, listener_name), self._clock)
         fetcher.start()
         self._fetchers.setdefault(listener_name, []).append(fetcher)

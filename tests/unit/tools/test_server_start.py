@@ -22,6 +22,7 @@ MODULES = "print(*sys.modules)"
 
 UNWANTED = {
     "asyncio": "a library that knows no gevent",
+    "cryptography": "stores of keys, signed tokens",
     "email": "importlib.metadata, http.client",
     "gevent.pywsgi": "the metrics' end point, when it has a port",
     "http": "gevent.pywsgi",
