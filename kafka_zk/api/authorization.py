@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_zk.protocol.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.protocol.acl import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
 from kafka_zk.protocol.errors import (
     ClusterAuthorizationFailed,
     GroupAuthorizationFailed,
@@ -34,34 +34,6 @@ __all__ = [
 
 NOT_REQUESTED = -(2**31)
 """authorizedOperations where the client did not ask for them."""
-
-
-SUPPORTED_OPERATIONS: dict[ResourceType, tuple[Operation, ...]] = {
-    ResourceType.TOPIC: (
-        Operation.READ,
-        Operation.WRITE,
-        Operation.CREATE,
-        Operation.DELETE,
-        Operation.ALTER,
-        Operation.DESCRIBE,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-    ),
-    ResourceType.GROUP: (Operation.READ, Operation.DELETE, Operation.DESCRIBE),
-    ResourceType.CLUSTER: (
-        Operation.CREATE,
-        Operation.ALTER,
-        Operation.DESCRIBE,
-        Operation.CLUSTER_ACTION,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-        Operation.IDEMPOTENT_WRITE,
-    ),
-    ResourceType.TRANSACTIONAL_ID: (Operation.DESCRIBE, Operation.WRITE),
-    ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
-    ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
-}
-"""What can be done with a resource of each type. The last three have no field in any answer."""
 
 
 _REFUSALS = {

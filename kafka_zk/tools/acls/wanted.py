@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafka_zk.client.admin.acls import AccessControlEntry, ResourcePattern
-from kafka_zk.protocol.acl import CLUSTER_NAME, WILDCARD, Operation, PatternType, Permission, ResourceType, pascal_case
+from kafka_zk.protocol.acl import (
+    CLUSTER_NAME,
+    SUPPORTED_OPERATIONS,
+    WILDCARD,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    pascal_case,
+)
 from kafka_zk.tools.common.java_output import JavaError, illegal_argument
 from kafka_zk.tools.common.options import OptionError, Options, UsageError
 
@@ -21,31 +30,6 @@ RESOURCE_OPTIONS = (
     ("user-principal", ResourceType.USER),
 )
 CLUSTER = ResourcePattern(ResourceType.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
-SUPPORTED = {
-    ResourceType.TOPIC: (
-        Operation.READ,
-        Operation.WRITE,
-        Operation.CREATE,
-        Operation.DESCRIBE,
-        Operation.DELETE,
-        Operation.ALTER,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-    ),
-    ResourceType.GROUP: (Operation.READ, Operation.DESCRIBE, Operation.DELETE),
-    ResourceType.CLUSTER: (
-        Operation.CREATE,
-        Operation.CLUSTER_ACTION,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-        Operation.IDEMPOTENT_WRITE,
-        Operation.ALTER,
-        Operation.DESCRIBE,
-    ),
-    ResourceType.TRANSACTIONAL_ID: (Operation.DESCRIBE, Operation.WRITE),
-    ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
-    ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
-}
 NO_RESOURCE = (
     "You must provide at least one resource: --topic <topic> or --cluster or --group <group> or "
     "--delegation-token <Delegation Token ID>"
@@ -159,7 +143,7 @@ def _entries(options: Options, operations: Sequence[Operation]) -> list[AccessCo
 
 
 def _check_operations(resource: ResourcePattern, entries: Sequence[AccessControlEntry]) -> None:
-    valid = (*SUPPORTED[resource.resource_type], Operation.ALL)
+    valid = (*SUPPORTED_OPERATIONS[resource.resource_type], Operation.ALL)
     if any(entry.operation not in valid for entry in entries):
         names = ", ".join(pascal_case(operation) for operation in valid)
         raise UsageError(f"ResourceType {resource.resource_type.name} only supports operations {names}")
