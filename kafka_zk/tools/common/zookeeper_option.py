@@ -18,7 +18,7 @@ CONNECTION_TIMEOUT_MS = 30_000
 
 
 @contextmanager
-def connected(options: Options) -> Iterator[ZkClient]:
+def connected(options: Options, *, tls_config_file: str | None = None) -> Iterator[ZkClient]:
     """A session that ends with the context. Blocks until it is established. Raises JavaError if no ZooKeeper answers
     or the address is invalid."""
     connect = options.text("zookeeper") or ""
@@ -26,7 +26,7 @@ def connected(options: Options) -> Iterator[ZkClient]:
     # gevent would print a Ctrl-C that arrives in its loop before raising it where we wait.
     hub = gevent.get_hub()
     hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
-    identity = tool_identity(options.text("zk-tls-config-file"))
+    identity = tool_identity(tls_config_file)
     zk = ZkClient(
         connect,
         session_timeout_ms=CONNECTION_TIMEOUT_MS,

@@ -54,7 +54,7 @@ Path = tuple[Entity, ...]
 
 def run(options: Options, found: Entities) -> None:
     """Blocks. Do what was asked. Raises what `main` prints."""
-    with connected(options) as zk:
+    with connected(options, tls_config_file=options.text("zk-tls-config-file")) as zk:
         (_alter if options.has("alter") else _describe)(options, found, zk)
 
 

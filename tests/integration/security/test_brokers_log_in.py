@@ -77,6 +77,10 @@ def test_followers_stay_in_sync_over_sessions_that_end(
         with AdminClient(config) as admin:
             admin.create_topics([NewTopic("both", 2, 2)])
         serializers = dict.fromkeys(("key.serializer", "value.serializer"), "ByteArraySerializer")
+        with KafkaProducer({**config, **serializers, "acks": "all"}) as patient:
+            # Brokers may still have to hear that they lead.
+            for partition in range(2):
+                patient.send("both", b"first", partition=partition).result(30)
         with KafkaProducer({**config, **serializers, "acks": "all", "retries": 0}) as producer:
             until = time.monotonic() + 2.5 * SESSION_MS / 1000
             while time.monotonic() < until:
