@@ -102,6 +102,7 @@ def test_two_workers_without_a_checkout_run_a_job(
     assert all(unpacked), "each worker had the package"
 
 
+@pytest.mark.slow
 def test_two_workers_get_the_secrets_of_a_file_that_they_do_not_have(
     zookeeper: ZooKeeperServer, master: str, bare_python: Path, tmp_path: Path
 ) -> None:
