@@ -60,8 +60,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a scrape that does not end is given up",
         file="kafka_zk/metrics/http.py",
-        old="gevent.Timeout.start_new(REQUEST_S)",
-        new="gevent.Timeout.start_new(None)\n        self._end.stop()",
+        old="        self._end.again(self._end_socket)\n        timeout = gevent.Timeout.start_new(REQUEST_S)",
+        new="        timeout = gevent.Timeout.start_new(None)\n        self._end.stop()",
         tests="tests/unit/metrics/test_metrics_port.py",
     ),
     Mutant(
