@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
-from kazoo.handlers.gevent import SequentialGeventHandler
 
+from kafka_zk.zk.identity import DigestLogin, ZkIdentity
 from kafka_zk.zk.protection import SENSITIVE_PREFIXES
+from kafka_zk.zk.session import ZkClient
 from tests.support.broker import OurBroker
 from tests.support.zookeeper import EmbeddedZooKeeper, fresh_chroot
 
@@ -40,17 +40,15 @@ def secured(folder: Path, connect: str, environ: Mapping[str, str], broker_id: i
 
 def access_lists(connect: str, user: str) -> dict[str, set[tuple[str, str, int]]]:
     """Of every znode below the chroot: (scheme, identity, permissions)."""
-    sasl = {"mechanism": "DIGEST-MD5", "username": user, "password": USERS[user]}
-    client = KazooClient(connect, handler=SequentialGeventHandler(), sasl_options=sasl)
+    identity = ZkIdentity(DigestLogin(user, USERS[user]))
+    client = ZkClient(connect, identity=identity, create_chroot=False)
     client.start()
     found = {}
     waiting = ["/"]
     while waiting:
         path = waiting.pop()
-        entries, _ = client.get_acls(path)
-        found[path] = {(entry.id.scheme, entry.id.id, entry.perms) for entry in entries}
-        waiting += [f"{path.rstrip('/')}/{child}" for child in client.get_children(path)]
-    client.stop()
+        found[path] = {(entry.scheme, entry.identity, entry.permissions) for entry in client.get_acl(path)}
+        waiting += [f"{path.rstrip('/')}/{child}" for child in client.children(path)]
     client.close()
     return found
 

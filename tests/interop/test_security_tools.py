@@ -156,7 +156,7 @@ def seen(run: ToolRun, cluster: Cluster) -> tuple[int, list[str], list[str]]:
             ", ".join(sorted(line.split(", "))) if "only supports operations" not in line else
             " ".join(sorted(line.replace(",", "").split()))
             for line in plain(text, cluster).splitlines()
-            if line.strip() and not re.match(r"\s+at |\s+\.\.\. \d+ more|\[\d{4}-", line)
+            if not re.match(r"\s+at |\s+\.\.\. \d+ more|\[\d{4}-", line)
         ]  # fmt: skip
         return sorted(line.strip() for line in kept)
 

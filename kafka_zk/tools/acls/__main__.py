@@ -29,21 +29,7 @@ FLAGS = ("add", "remove", "list", "cluster", "consumer", "producer", "idempotent
 OPTIONS = (
     *(Option(name, takes_value=True) for name in WITH_VALUE),
     *(Option(name, takes_value=True, value_is_optional=True) for name in ("command-config", "principal")),
-    *(
-        Option(name)
-        for name in (
-            "add",
-            "remove",
-            "list",
-            "cluster",
-            "consumer",
-            "producer",
-            "idempotent",
-            "force",
-            "help",
-            "version",
-        )
-    ),
+    *map(Option, FLAGS),
 )
 DEPRECATED = (
     "Warning: support for ACL configuration directly through the authorizer is deprecated and will be removed in a "

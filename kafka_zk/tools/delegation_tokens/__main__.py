@@ -119,7 +119,8 @@ def _describe(admin: AdminClient, options: Options) -> None:
     else:
         print("Calling describe token operation for current user.")
     tokens = admin.describe_delegation_tokens(owners or None)
-    print(f"Total number of tokens : {len(tokens)}")
+    # Without an end of its own: the table begins with one.
+    print(f"Total number of tokens : {len(tokens)}", end="")
     _show(tokens)
 
 
