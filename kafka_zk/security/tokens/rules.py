@@ -16,6 +16,8 @@ from kafka_zk.protocol.errors import DelegationTokenExpired, DelegationTokenOwne
 from kafka_zk.zk.znodes.access import DelegationToken
 
 _HASH = "sha512"
+_LAST_MS = 2**63 - 1
+"""The largest time that an answer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class TokenRules:
     ) -> DelegationToken:
         """A token with a new id. `max_lifetime_ms` of 0 or less asks for the longest life."""
         life_ms = min(max_lifetime_ms, self.max_lifetime_ms) if max_lifetime_ms > 0 else self.max_lifetime_ms
-        max_ms = now_ms + life_ms
+        max_ms = min(_LAST_MS, now_ms + life_ms)
         return DelegationToken(
             token_id=base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode(),
             owner=owner,

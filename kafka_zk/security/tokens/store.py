@@ -4,6 +4,8 @@ Role        Acts, through its session: writes tokens and their notices, follows 
             while this broker is controller.
 Invariants  What a client was told is in ZooKeeper and in this broker's memory; the others follow by notices. All tokens
             are read again in each new session: notices live 15 minutes only.
+            Of two changes by this broker's clients the second sees what the first has done: a renewal never brings
+            back what was just removed.
             HMACs are looked up by a digest: how long a look-up takes tells nothing of them.
 Differs from Kafka: it reads nothing again after a lost session.
 Source      DelegationTokenManagerZk, DelegationTokenCache in Kafka 3.9.
@@ -18,6 +20,7 @@ from collections.abc import Callable, Collection
 
 import gevent
 from gevent import get_hub
+from gevent.lock import RLock
 
 from kafka_zk.clock import Clock
 from kafka_zk.protocol.errors import BrokerError, DelegationTokenNotFound
@@ -54,6 +57,8 @@ class TokenStore:
             zk, DelegationTokenChangeZNode.PARENT, "token_change_", self._on_notice, clock
         )
         self._sweep: gevent.Greenlet[..., None] | None = None
+        self._turn = RLock()
+        """Of changes. Reading does not take it: it must go on while a change waits for ZooKeeper."""
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
@@ -100,10 +105,11 @@ class TokenStore:
 
     def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
         """Blocks. The new end of the token, epoch ms. Raises the errors of tokens, ZkError."""
-        token = self._of(hmac)
-        check_may_renew(token, principal)
-        renewed = self.rules.renewed(token, period_ms, self._clock.wall_ms())
-        self._write(renewed)
+        with self._turn:
+            token = self._of(hmac)
+            check_may_renew(token, principal)
+            renewed = self.rules.renewed(token, period_ms, self._clock.wall_ms())
+            self._write(renewed)
         log.info(
             "%s Delegation token renewed for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner
         )
@@ -114,15 +120,16 @@ class TokenStore:
 
         Raises the errors of tokens, ZkError.
         """
-        token = self._of(hmac)
-        check_may_renew(token, principal)
-        now_ms = self._clock.wall_ms()
-        if period_ms < 0:
-            self._remove(token.token_id)
-            log.info("%s Token expired for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner)
-            return now_ms
-        shorter = cut_short(token, period_ms, now_ms)
-        self._write(shorter)
+        with self._turn:
+            token = self._of(hmac)
+            check_may_renew(token, principal)
+            now_ms = self._clock.wall_ms()
+            if period_ms < 0:
+                self._remove(token.token_id)
+                log.info("%s Token expired for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner)
+                return now_ms
+            shorter = cut_short(token, period_ms, now_ms)
+            self._write(shorter)
         log.info("%s Updated expiry time for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner)
         return shorter.expiry_timestamp
 
@@ -219,16 +226,19 @@ class TokenStore:
 
     def sweep(self) -> None:
         """Blocks. Remove the tokens whose time is over."""
-        for token in self.all():
-            if not is_over(token, self._clock.wall_ms()):
-                continue
-            log.info(
-                "%s Delegation token expired for token: %s for owner: %s", self._log_prefix, token.token_id, token.owner
-            )
-            try:
-                self._remove(token.token_id)
-            except BrokerError as error:
-                log.error("Cannot remove the expired token %s: %s", token.token_id, error)
+        for token_id in list(self._tokens):
+            with self._turn:
+                self._remove_if_over(token_id)
+
+    def _remove_if_over(self, token_id: str) -> None:
+        token = self._tokens.get(token_id)
+        if token is None or not is_over(token, self._clock.wall_ms()):
+            return
+        log.info("%s Delegation token expired for token: %s for owner: %s", self._log_prefix, token_id, token.owner)
+        try:
+            self._remove(token_id)
+        except BrokerError as error:
+            log.error("Cannot remove the expired token %s: %s", token_id, error)
 
 
 def _digest(hmac: bytes) -> bytes:

@@ -30,10 +30,17 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{TOKENS} -k read_again",
     ),
     Mutant(
+        breaks="of two changes of tokens the second sees what the first has done",
+        file="kafka_zk/security/tokens/store.py",
+        old="        self._turn = RLock()\n",
+        new='        self._turn = __import__("contextlib").nullcontext()\n',
+        tests=f"{TOKENS} -k never_brings_back",
+    ),
+    Mutant(
         breaks="an expired token can still be removed by its owner",
         file="kafka_zk/security/tokens/store.py",
-        old="        if period_ms < 0:\n            self._remove(token.token_id)\n",
-        new="        if period_ms < 0 and not is_over(token, now_ms):\n            self._remove(token.token_id)\n",
+        old="            if period_ms < 0:\n",
+        new="            if period_ms < 0 and not is_over(token, now_ms):\n",
         tests=f"{TOKENS} -k at_a_wish",
     ),
     Mutant(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from collections.abc import Iterator
 
+import gevent
 import pytest
 
 from kafka_zk.clock import SimClock
@@ -48,6 +51,9 @@ def test_a_life_is_bounded_by_the_request_and_by_the_cluster() -> None:
     for asked_ms, life_ms in ((50_000, 50_000), (0, 1_000_000), (-1, 1_000_000), (2**62, 1_000_000)):
         token = RULES.new_token(ALICE, ALICE, (), asked_ms, 0)
         assert (token.max_timestamp, token.expiry_timestamp) == (life_ms, min(life_ms, 100_000))
+    for_ever = TokenRules("secret-8", max_lifetime_ms=2**63 - 1, expiry_time_ms=2**63 - 1)
+    token = for_ever.new_token(ALICE, ALICE, (), -1, 1)
+    assert (token.max_timestamp, token.expiry_timestamp) == (2**63 - 1, 2**63 - 1)
 
 
 def test_a_renewal_ends_with_the_life_and_comes_too_late_after_the_end() -> None:
@@ -65,7 +71,7 @@ def test_owner_and_renewers_renew_and_a_requester_does_not(store: TokenStore) ->
     with pytest.raises(DelegationTokenOwnerMismatch):
         store.renew(CAROL, hmac, 5)
     with pytest.raises(DelegationTokenNotFound):
-        store.renew(ALICE, hmac[:-1] + b"x", 5)
+        store.renew(ALICE, hmac[:-1] + bytes([hmac[-1] ^ 1]), 5)
 
 
 def test_a_token_is_seen_by_those_it_concerns_and_by_who_may_describe_it() -> None:
@@ -104,6 +110,23 @@ def test_an_expired_token_is_removed_at_a_wish_and_by_the_sweep(
     store.sweep()
     assert server.client().children(DelegationTokenZNode.PARENT) == [third.token_id]
     assert store.scram_login("SCRAM-SHA-256", first.token_id) is None
+
+
+def test_a_renewal_never_brings_back_what_was_just_removed(clock: SimClock) -> None:
+    for seed in range(20):
+        turns = random.Random(seed)
+        server = ModelZooKeeper(lambda turns=turns: gevent.sleep(0) if turns.random() < 0.7 else None)
+        store = store_of(server.with_kafka_paths(), clock)
+        token, hmac = store.create(ALICE, ALICE, (), -1)
+
+        def renew(store: TokenStore = store, hmac: bytes = hmac) -> None:
+            with contextlib.suppress(DelegationTokenNotFound):
+                store.renew(ALICE, hmac, 5)
+
+        gevent.joinall([gevent.spawn(store.expire, ALICE, hmac, -1), gevent.spawn(renew)], raise_error=True)
+        store.stop()
+        assert DelegationTokenZNode.path(token.token_id) not in server.nodes, seed
+        assert store.all() == [], seed
 
 
 def test_what_others_changed_while_there_was_no_session_is_read_again(
