@@ -16,6 +16,7 @@ from kafka_zk.protocol.errors import (
     BrokerError,
     DelegationTokenAuthorizationFailed,
     InvalidPrincipalType,
+    UnknownServerError,
 )
 from kafka_zk.protocol.messages.create_delegation_token import (
     CREATE_DELEGATION_TOKEN_REQUEST,
@@ -51,9 +52,14 @@ ERRORS = Form(
 def create_delegation_token(
     request: CreateDelegationTokenRequest, ctx: RequestContext
 ) -> CreateDelegationTokenResponse:
-    """Blocks. Create a token; every error is in the answer, with owner and requester."""
+    """Blocks. Create a token; every error is in the answer, with owner and requester.
+
+    Raises UnknownServerError, as Kafka does before anything else, for an owner without a type.
+    """
     owner = ctx.principal
     if request.owner_principal_name:
+        if request.owner_principal_type is None:
+            raise UnknownServerError
         owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
     try:
         return _created(request, ctx, owner)

@@ -36,8 +36,8 @@ from kafka_zk.sasl.client.exchange import Exchange
 from kafka_zk.sasl.client.login import AuthenticationFailed, Login
 from kafka_zk.sasl.client.plain import PlainClient
 from kafka_zk.sasl.client.scram import ScramClient
-from tests.integration.security.sasl_broker import sasl_overrides
-from tests.support.apache import ApacheBroker
+from tests.integration.security.sasl_broker import SCRAM_MODULE, sasl_overrides
+from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
 from tests.support.raw_client import ConnectionClosed, RawClient, all_versions, as_plain
@@ -171,6 +171,7 @@ def test_lifetimes_owners_and_renewers_are_taken_as_at_apache(brokers: Brokers) 
         creation(life_ms=0),
         creation(life_ms=2**62),
         creation(owner="carol"),
+        CreateDelegationTokenRequest(owner_principal_type=None, owner_principal_name="carol", max_lifetime_ms=-1),
         creation(("Group", "bob")),
         creation(("User", "bob"), ("User", "")),
     ):
@@ -219,6 +220,24 @@ def test_a_token_of_one_broker_lives_on_the_other(brokers: Brokers, made_by: str
     with logged_in(maker, user("alice")) as client:
         assert not client.send(EXPIRE_DELEGATION_TOKEN_REQUEST, removal, 2).error_code
     wait_until(lambda: not can_log_in(other, token.token_id, hmac), "the token is gone")
+
+
+def test_a_java_client_logs_in_with_a_token(brokers: Brokers, tmp_path: Path) -> None:
+    """(security 12.21)"""
+    token = create(brokers.ours)
+    login = (
+        f'{SCRAM_MODULE} required username="{token.token_id}" password="{base64.b64encode(token.hmac).decode()}" '
+        'tokenauth="true";'
+    )
+    properties = tmp_path / "client.properties"
+    lines = "security.protocol=SASL_PLAINTEXT", "sasl.mechanism=SCRAM-SHA-512", f"sasl.jaas.config={login}"
+    properties.write_text("\n".join(lines))
+    for address in (brokers.ours, brokers.apaches):
+        run = run_tool(
+            "org.apache.kafka.tools.TopicCommand",
+            *("--bootstrap-server", address, "--command-config", str(properties), "--list"),
+        )
+        assert not run.exit_code, run
 
 
 def test_a_requester_may_describe_a_token_and_not_renew_it(brokers: Brokers) -> None:
