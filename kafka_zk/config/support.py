@@ -94,6 +94,8 @@ _MEANT_FOR_THREADS = (
 )
 _LISTENER_SECURITY = ("ssl.", "sasl.", "plain.", "scram-sha-", "gssapi.", "oauthbearer.", "principal.builder.class",
                       "connections.max.reauth.ms")  # fmt: skip
+# Behind a listener's and a mechanism's name broker/logins.py reads them, or refuses them.
+_OF_MECHANISMS = (".sasl.jaas.config", ".sasl.server.callback.handler.class", ".connections.max.reauth.ms")
 _CLASSES_OF_LISTENERS = ("principal.builder.class", "ssl.engine.factory.class")
 # All they do is said by a rule between keys (broker_rules.py).
 _HELD_BY_A_RULE = ("broker.id.generation.enable",)
@@ -159,6 +161,8 @@ def _listener_warning(config: ParsedBroker, name: str) -> list[str]:
     if base in PER_LISTENER:
         return []
     if base.startswith(_LISTENER_SECURITY):
+        if base.endswith(_OF_MECHANISMS):
+            return []
         if any(row.read_by is not None and base.endswith(key) for key, row in BROKER_KEYS.items()):
             return []
         return [f"Config {name} is not supported yet: its value is reported, but has no effect."]

@@ -155,7 +155,7 @@ def test_what_a_listener_cannot_have_of_its_own_is_not_ignored_in_silence():
     assert warnings_of(with_listeners(other_max_connections="7")) == [
         f"{prefix}other.max.connections has no effect: there is no such listener (write its name in lower case here)."
     ]
-    assert warnings_of(with_listeners(out_ssl_keystore_location="f")) == []
+    assert warnings_of(with_listeners(out_ssl_keystore_location="f", out_plain_sasl_jaas_config="x")) == []
     assert warnings_of(with_listeners(out_ssl_provider="f")) == [
         f"{prefix}out.ssl.provider is not supported yet: its value is reported, but has no effect."
     ]

@@ -1,4 +1,4 @@
-"""Which rules the options of kafka-acls.sh mean; tests/interop/test_security_tools compares whole runs with Apache's."""
+"""Which rules the options of kafka-acls.sh mean; interop/test_security_tools compares whole runs with Apache's."""
 
 from __future__ import annotations
 
