@@ -21,7 +21,7 @@ from kafka_zk.config.errors import ConfigException, UnsupportedConfig, invalid_v
 from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.login import Login
 from kafka_zk.sasl.client.logins import MODULES, LoginError, new_exchange
-from kafka_zk.sasl.jaas import JaasError, single_module
+from kafka_zk.sasl.jaas import JaasError, check_allowed, parse_value
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
 from kafka_zk.sasl.oauth_urls import ALLOWED_URLS, check_url
 from kafka_zk.sasl.scram_credentials import BY_KEY, Mechanism
@@ -89,10 +89,7 @@ class Logins:
         """Raise ConfigException if a new listener's logins cannot be set up, or a login module is none of ours."""
         for key, text in now.originals.items():
             if key.endswith(_JAAS_KEY) and before.originals.get(key) != text:
-                try:
-                    single_module(text)
-                except JaasError as error:
-                    raise invalid_value(key, "[hidden]", str(error)) from None
+                _check_modules(key, text)
         for listener_name in _sasl_listeners(now):
             if listener_name not in self.listeners:
                 self._check_listener(now, listener_name)
@@ -203,6 +200,19 @@ class Logins:
     def _stop_fetchers(self, listener_name: str) -> None:
         for fetcher in self._fetchers.pop(listener_name, []):
             fetcher.stop()
+
+
+def _check_modules(key: str, text: str) -> None:
+    """What is no JAAS value is taken, as Kafka does: only the listener that needs it does not start."""
+    try:
+        modules = parse_value(text)
+    except JaasError:
+        return
+    for module in modules:
+        try:
+            check_allowed(module)
+        except JaasError as error:
+            raise invalid_value(key, "[hidden]", str(error)) from None
 
 
 def _sasl_listeners(config: BrokerConfig) -> list[str]:
