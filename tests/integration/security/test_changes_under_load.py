@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,73 +11,18 @@ from pathlib import Path
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.admin_results import ConfigChange, ConfigOperation, ConfigResource, NewTopic, ResourceType
 from kafka_zk.client.admin.scram import ScramDeletion, ScramMechanism, ScramUpsertion
-from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.errors import SaslAuthenticationException
-from kafka_zk.client.producer.kafka_producer import KafkaProducer
-from kafka_zk.protocol.types import TopicPartition
 from tests.integration.security.sasl_broker import PLAIN_MODULE, SCRAM_MODULE
 from tests.support.broker import OurBroker
 from tests.support.certificates import PASSWORD, CertificateAuthority, Stores
 from tests.support.processes import free_port, wait_until
+from tests.support.writer import Writer, read_all
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 TOPIC = "written"
 PARTITIONS = 2
 ROUNDS = 3
-SERIALIZERS = dict.fromkeys(("key.serializer", "value.serializer"), "ByteArraySerializer")
-DESERIALIZERS = dict.fromkeys(("key.deserializer", "value.deserializer"), "ByteArrayDeserializer")
 OWN = f'{PLAIN_MODULE} required username="broker" password="secret" user_broker="secret" user_alice="alice";'
-
-
-class Writer:
-    """Writes numbers one after the other, in a thread; `acked` are those that the brokers have."""
-
-    def __init__(self, config: Mapping[str, str]) -> None:
-        self.acked: list[int] = []
-        self.failure: Exception | None = None
-        self._config = {**config, **SERIALIZERS, "acks": "all"}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._write)
-
-    def _write(self) -> None:
-        number = 0
-        try:
-            with KafkaProducer(self._config) as producer:
-                while not self._over.is_set():
-                    producer.send(TOPIC, b"%d" % number, partition=number % PARTITIONS).result(60)
-                    self.acked.append(number)
-                    number += 1
-        except Exception as error:
-            # Told by the test: a thread's own error would only be printed.
-            self.failure = error
-
-    def __enter__(self) -> Writer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def goes_on(self) -> None:
-        """Blocks until some more records are acknowledged."""
-        before = len(self.acked)
-        wait_until(lambda: self.failure is not None or len(self.acked) >= before + 20, "more is acknowledged")
-        assert self.failure is None, self.failure
-
-
-def read_all(config: Mapping[str, str], count: int) -> list[int]:
-    """At least `count` records, copies of a record counted; what fails is the wait."""
-    found: list[int] = []
-    with KafkaConsumer({**config, **DESERIALIZERS, "auto.offset.reset": "earliest"}) as consumer:
-        consumer.assign([TopicPartition(TOPIC, partition) for partition in range(PARTITIONS)])
-
-        def more() -> bool:
-            found.extend(int(record.value) for record in consumer.poll(1.0))
-            return len(found) >= count
-
-        wait_until(more, f"{count} records are read")
-    return found
 
 
 def properties(stores: Stores, listeners: str, inner: str) -> dict[str, str]:
@@ -141,7 +85,7 @@ def test_certificates_and_users_change_while_records_are_written(zookeeper: ZooK
     with cluster(tmp_path, fresh_chroot(zookeeper, "changes"), given), AdminClient(login(bootstrap, stores)) as admin:
         wait_until(lambda: len(admin.describe_cluster().nodes) == 2, "both are there")
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 2)])
-        with Writer(login(bootstrap, stores)) as writer:
+        with Writer(login(bootstrap, stores), TOPIC, PARTITIONS) as writer:
             for turn in range(ROUNDS):
                 writer.goes_on()
                 new = authority.issue("broker", tmp_path / f"keys-{turn}")
@@ -157,7 +101,7 @@ def test_certificates_and_users_change_while_records_are_written(zookeeper: ZooK
                 admin.alter_user_scram_credentials(deletions=[ScramDeletion(user, ScramMechanism.SCRAM_SHA_256)])
                 wait_until(partial(_is_refused, bootstrap, stores, user), "the user may not any more")
             writer.goes_on()
-        read = read_all(login(bootstrap, stores), len(writer.acked))
+        read = read_all(login(bootstrap, stores), TOPIC, PARTITIONS, len(writer.acked))
         assert set(writer.acked) <= set(read) and len(read) == len(set(read))
         assert in_sync(admin)
 
@@ -200,14 +144,14 @@ def test_a_cluster_goes_from_plain_text_to_sasl_ssl_by_restarts(zookeeper: ZooKe
         with AdminClient({"bootstrap.servers": old_bootstrap}) as admin:
             wait_until(lambda: len(admin.describe_cluster().nodes) == 2, "both are there")
             admin.create_topics([NewTopic(TOPIC, PARTITIONS, 2)])
-        with Writer({"bootstrap.servers": old_bootstrap}) as before:
+        with Writer({"bootstrap.servers": old_bootstrap}, TOPIC, PARTITIONS) as before:
             for step in (1, 2):
                 before.goes_on()
                 roll(step, {"bootstrap.servers": old_bootstrap})
             before.goes_on()
-        with Writer(login(new_bootstrap, stores)) as after:
+        with Writer(login(new_bootstrap, stores), TOPIC, PARTITIONS) as after:
             after.goes_on()
             roll(3, login(new_bootstrap, stores))
             after.goes_on()
-        read = read_all(login(new_bootstrap, stores), len(before.acked) + len(after.acked))
+        read = read_all(login(new_bootstrap, stores), TOPIC, PARTITIONS, len(before.acked) + len(after.acked))
         assert Counter(read) == Counter(before.acked) + Counter(after.acked)

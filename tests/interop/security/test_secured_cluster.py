@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import confluent_kafka
@@ -23,7 +24,7 @@ from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.errors import SaslAuthenticationException
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from kafka_zk.protocol.acl import Operation, PatternType, Permission, ResourceType
-from kafka_zk.protocol.errors import TopicAuthorizationFailed
+from kafka_zk.protocol.errors import TopicAuthorizationFailed, UnknownTopicOrPartition
 from kafka_zk.sasl.scram_credentials import Mechanism
 from tests.integration.security.sasl_broker import PLAIN_MODULE, SCRAM_MODULE
 from tests.interop.sasl.users import put_scram_user
@@ -31,6 +32,8 @@ from tests.support.apache import ApacheBroker, java
 from tests.support.broker import OurBroker
 from tests.support.certificates import PASSWORD, CertificateAuthority, Stores
 from tests.support.processes import free_port, wait_until
+from tests.support.writer import Writer, read_all
+from tests.support.znodes import wait_until_unregistered
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 APACHE, OURS = 1, 2
@@ -70,6 +73,7 @@ class Cluster:
     """One broker of each kind; the first that is started is the controller."""
 
     def __init__(self, folder: Path, zookeeper: str, controller: int) -> None:
+        self.zookeeper = zookeeper
         self.stores = CertificateAuthority().issue("broker", folder / "stores")
         for user in ("broker1", "broker2", "root", "alice"):
             put_scram_user(zookeeper, user, *Mechanism)
@@ -116,6 +120,13 @@ class Cluster:
 
     def admin(self, *broker_ids: int, user: str = "root") -> AdminClient:
         return AdminClient(self.login(user, *broker_ids))
+
+    def logs_are_equal(self, topic: str, partition: int) -> bool:
+        logs = [
+            b"".join(path.read_bytes() for path in sorted((broker.log_dir / f"{topic}-{partition}").glob("*.log")))
+            for broker in self.brokers.values()
+        ]
+        return logs[0] == logs[1] != b""
 
     def close(self) -> None:
         for broker in self.brokers.values():
@@ -310,3 +321,33 @@ def test_without_rights_nothing_is_seen_or_written(cluster: Cluster) -> None:
     with pytest.raises(confluent_kafka.KafkaException) as refused:
         admin.create_topics([LibrdkafkaTopic("mine", 1, 1)])["mine"].result(20)
     assert refused.value.args[0].name() == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_nothing_is_lost_while_brokers_are_killed_and_stopped(cluster: Cluster) -> None:
+    """Each once, so that each is the controller once, and leads both partitions once."""
+    topic, partitions = "kept", 2
+    with cluster.admin() as admin:
+        assignment = {0: [APACHE, OURS], 1: [OURS, APACHE]}
+        admin.create_topics([NewTopic(topic, assignment=assignment, configs={"min.insync.replicas": "1"})])
+
+    def in_sync() -> bool:
+        try:
+            with cluster.admin() as admin:
+                return all(len(each.isr) == 2 for each in admin.describe_topics([topic])[topic].partitions)
+        except UnknownTopicOrPartition:
+            return False  # A broker that has just started knows no topic yet.
+
+    with Writer(cluster.login("root"), topic, partitions) as writer:
+        for broker_id, broker in cluster.brokers.items():
+            for end in (broker.kill, broker.stop):
+                writer.goes_on()
+                end()
+                wait_until_unregistered(cluster.zookeeper, broker_id)
+                writer.goes_on()
+                broker.start()
+                wait_until(in_sync, "the replicas are in sync")
+        writer.goes_on()
+    read = read_all(cluster.login("root"), topic, partitions, len(writer.acked))
+    assert sorted(read) == writer.acked
+    for partition in range(partitions):
+        wait_until(partial(cluster.logs_are_equal, topic, partition), "the logs are equal byte for byte")
