@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.integration.security.sasl_broker import PREFIX, sasl_overrides
-from tests.interop.sasl.exchange import DELAY_MS, Frame, comparable, exchange
-from tests.interop.sasl.scenarios import AGAIN, LARGE, OTHERWISE, SCENARIOS, SHORT_MECHANISM, SHORT_MS
+from tests.interop.sasl.exchange import DELAY_MS, Frame, comparable, exchange, metadata
+from tests.interop.sasl.scenarios import AGAIN, GOOD, LARGE, SHORT_MECHANISM, SHORT_MS, login, otherwise, scenarios
 from tests.interop.sasl.users import put_scram_users
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
@@ -60,7 +60,7 @@ def pair(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -
     for address in addresses:
         # A JVM is slow at first.
         for _ in range(10):
-            exchange(address, SCENARIOS["a good login"])
+            exchange(address, login(GOOD, metadata()))
     yield Pair(addresses[0], addresses[1], brokers[0].folder, brokers[1].folder)
     for broker in brokers:
         broker.stop()
@@ -68,7 +68,7 @@ def pair(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_every_login_ends_as_at_apache(pair: Pair) -> None:
     """(security 12.14, 12.16, 12.17, 12.18, 12.20, 12.24)"""
-    assert differences(pair, SCENARIOS) == {}
+    assert differences(pair, scenarios()) == {}
 
 
 def test_frames_are_limited_as_at_apache(pair: Pair) -> None:
@@ -89,16 +89,16 @@ def test_the_log_tells_what_apaches_tells(pair: Pair) -> None:
     assert (ours - apaches, apaches - ours) == (Counter(), Counter())
 
 
-def differences(pair: Pair, scenarios: dict[str, list[Frame]]) -> dict[str, tuple[object, object]]:
+def differences(pair: Pair, logins: dict[str, list[Frame]]) -> dict[str, tuple[object, object]]:
     def both(name: str) -> tuple[object, object]:
         found = []
         for address in (pair.ours, pair.apaches):
-            seen = exchange(address, scenarios[name])
+            seen = exchange(address, logins[name])
             found.append(([comparable(answer) for answer in seen.answers], seen.end, seen.was_late))
         return found[0], found[1]
 
     with ThreadPoolExecutor(8) as pool:
-        results = dict(zip(scenarios, pool.map(both, scenarios), strict=True))
+        results = dict(zip(logins, pool.map(both, logins), strict=True))
     found = {name: (ours, apaches) for name, (ours, apaches) in results.items() if ours != apaches}
     for name, (ours, apaches) in found.items():
         print(f"{name}\n  ours    {ours}\n  Apache's {apaches}")
@@ -106,4 +106,4 @@ def differences(pair: Pair, scenarios: dict[str, list[Frame]]) -> dict[str, tupl
 
 
 def test_what_differs_on_purpose_still_does(pair: Pair) -> None:
-    assert differences(pair, OTHERWISE).keys() == OTHERWISE.keys()
+    assert differences(pair, otherwise()).keys() == otherwise().keys()
