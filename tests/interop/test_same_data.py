@@ -40,7 +40,6 @@ class House:
             "zookeeper.session.timeout.ms": "2000",
         }
         apache = ApacheBroker(folder / "apache", zookeeper_connect, overrides=same)
-        apache.port = port
         self.kinds: dict[str, ApacheBroker | OurBroker] = {
             APACHE: apache,
             OURS: OurBroker(folder / "ours", zookeeper_connect, overrides=same),

@@ -109,8 +109,6 @@ def clusters(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactor
         overrides = sasl_overrides(AUTHORIZED)
         address = overrides["listeners"].partition(",")[0].rpartition("://")[2]
         broker = kind(folder, chroot, overrides=overrides)
-        if isinstance(broker, ApacheBroker):
-            broker.port = int(address.rpartition(":")[2])
         broker.launch()
         started.append(broker)
         config = folder / "client.properties"

@@ -109,7 +109,10 @@ def topics(bootstrap: str, *arguments: str) -> ToolRun:
 
 
 class ApacheBroker:
-    """A 3.9.1 broker in ZooKeeper mode on a free port of the loopback; `class_path` has another release."""
+    """A 3.9.1 broker in ZooKeeper mode on a free port of the loopback; `class_path` has another release.
+
+    Its `port` is that of the first listener, where `overrides` name listeners.
+    """
 
     def __init__(
         self,
@@ -125,10 +128,11 @@ class ApacheBroker:
         self.folder = folder
         self.log_dir = folder / "data"
         self.broker_id = broker_id
-        self.port = free_port()
+        listeners = (overrides or {}).get("listeners") or f"PLAINTEXT://127.0.0.1:{free_port()}"
+        self.port = int(listeners.partition(",")[0].rpartition(":")[2])
         self._properties = {
             "broker.id": str(broker_id),
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "listeners": listeners,
             "zookeeper.connect": zookeeper,
             "log.dirs": str(self.log_dir),
             **FOR_ONE_BROKER,

@@ -72,8 +72,6 @@ def brokers(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
         addresses.append(login.rpartition("://")[2])
         plain.append(other.rpartition("://")[2])
         broker = kind(tmp_path_factory.mktemp(kind.__name__), chroot, broker_id=broker_id, overrides=overrides)
-        if isinstance(broker, ApacheBroker):
-            broker.port = int(addresses[-1].rpartition(":")[2])
         broker.launch()
         started.append(broker)
     for broker in started:

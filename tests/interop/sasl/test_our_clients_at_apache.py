@@ -45,7 +45,6 @@ def bootstrap(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFacto
     )
     address = overrides["listeners"].partition(",")[0].rpartition("://")[2]
     broker = ApacheBroker(tmp_path_factory.mktemp("apache"), chroot, overrides=overrides)
-    broker.port = int(address.rpartition(":")[2])
     broker.launch()
     broker.wait_ready()
     yield address

@@ -51,8 +51,6 @@ def pair(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -
         addresses.append(overrides["listeners"].partition(",")[0].rpartition("://")[2])
         folder = tmp_path_factory.mktemp(kind.__name__)
         broker = kind(folder, chroot, overrides=overrides)
-        if isinstance(broker, ApacheBroker):
-            broker.port = int(addresses[-1].rpartition(":")[2])
         broker.launch()
         brokers.append(broker)
     for broker in brokers:

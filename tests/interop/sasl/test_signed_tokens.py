@@ -50,8 +50,6 @@ def pair(
         )
         addresses.append(overrides["listeners"].partition(",")[0].rpartition("://")[2])
         broker = kind(tmp_path_factory.mktemp(kind.__name__), fresh_chroot(zookeeper, "signed"), overrides=overrides)
-        if isinstance(broker, ApacheBroker):
-            broker.port = int(addresses[-1].rpartition(":")[2])
         broker.launch()
         brokers.append(broker)
     for broker in brokers:

@@ -81,7 +81,6 @@ class Cluster:
         apache = ApacheBroker(
             folder / "apache", zookeeper, broker_id=APACHE, overrides=properties(APACHE, ports[APACHE], self.stores)
         )
-        apache.port = ports[APACHE]
         ours = OurBroker(
             folder / "ours", zookeeper, broker_id=OURS, overrides=properties(OURS, ports[OURS], self.stores)
         )

@@ -63,7 +63,6 @@ class Cluster:
         apache = ApacheBroker(
             folder / "apache", zookeeper, broker_id=APACHE, overrides=secured(APACHE, ports[APACHE], self.stores)
         )
-        apache.port = ports[APACHE]
         ours = OurBroker(folder / "ours", zookeeper, broker_id=OURS, overrides=secured(OURS, ports[OURS], self.stores))
         self.brokers: dict[int, ApacheBroker | OurBroker] = {APACHE: apache, OURS: ours}
         for broker_id in sorted(self.brokers, key=lambda each: each != controller):
