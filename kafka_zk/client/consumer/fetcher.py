@@ -30,6 +30,7 @@ from kafka_zk.client.consumer.subscription_state import (
 )
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.refusals import error_about_topics
 from kafka_zk.clock import Clock
 from kafka_zk.protocol.errors import CorruptMessage, ErrorCode, RecordListTooLarge, code_of, error_class_for
 from kafka_zk.protocol.messages.fetch import FETCH_REQUEST, FETCH_RESPONSE, FetchRequest, FetchResponse
@@ -230,6 +231,8 @@ class Fetcher:
             self._back_off([partition])
         else:
             failure = error_class_for(code)(f"Error while fetching {partition}: {code.name}")
+            if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                failure = error_about_topics(code, [partition.topic])
             self._failures[partition] = want.fetch_offset, failure
 
     # --- handing out -------------------------------------------------------------------------------------------------

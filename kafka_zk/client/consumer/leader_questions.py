@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from kafka_zk.client.consumer.settings import READ_UNCOMMITTED
 from kafka_zk.client.consumer.validation import UNKNOWN, EpochEnd
 from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.refusals import error_about_topics
 from kafka_zk.protocol.errors import (
     ErrorCode,
     LeaderNotAvailable,
     UnsupportedVersion,
-    error_class_for,
 )
 from kafka_zk.protocol.messages.list_offsets import (
     LIST_OFFSETS_REQUEST,
@@ -170,7 +170,7 @@ def _take_offsets(
             elif each.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
                 on_found(partition, FoundOffset(UNKNOWN, UNKNOWN, None))
             else:
-                on_failure([partition], error_class_for(each.error_code)())
+                on_failure([partition], error_about_topics(each.error_code, [partition.topic]))
     if missing:
         on_failure(sorted(missing), LeaderNotAvailable("The response does not contain the partition"))
 
@@ -191,6 +191,6 @@ def _take_ends(
             if each.error_code == ErrorCode.NONE:
                 on_end(partition, EpochEnd(each.leader_epoch, each.end_offset))
             else:
-                on_failure([partition], error_class_for(each.error_code)())
+                on_failure([partition], error_about_topics(each.error_code, [partition.topic]))
     if missing:
         on_failure(sorted(missing), LeaderNotAvailable("The response does not contain the partition"))

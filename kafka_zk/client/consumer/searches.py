@@ -12,8 +12,9 @@ from kafka_zk.client.consumer.leader_questions import FoundOffset, LeaderQuestio
 from kafka_zk.client.consumer.positions import may_pass
 from kafka_zk.client.errors import TimeoutException
 from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.refusals import error_about_topics
 from kafka_zk.clock import Clock
-from kafka_zk.protocol.errors import ErrorCode, error_class_for, is_retriable
+from kafka_zk.protocol.errors import ErrorCode, is_retriable
 from kafka_zk.protocol.messages.metadata import (
     METADATA_REQUEST,
     METADATA_RESPONSE,
@@ -157,6 +158,6 @@ def _topics_of(answer: MetadataResponse) -> dict[str, list[int]] | None:
         if topic.error_code != ErrorCode.NONE:
             if is_retriable(topic.error_code):
                 return None
-            raise error_class_for(topic.error_code)(topic.name)
+            raise error_about_topics(topic.error_code, [topic.name])
         found[topic.name] = sorted(each.partition_index for each in topic.partitions)
     return found

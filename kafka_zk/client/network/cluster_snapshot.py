@@ -11,14 +11,9 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from kafka_zk.client.addresses import Address
-from kafka_zk.protocol.errors import ErrorCode, error_class_for
+from kafka_zk.client.refusals import WHAT_WAITING_DOES_NOT_RESOLVE, error_about_topics
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-
-_REFUSALS = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Not authorized to access topics",
-    ErrorCode.INVALID_TOPIC_EXCEPTION: "Invalid topics",
-}
-"""Errors that waiting does not resolve, with Java's messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +85,10 @@ class ClusterSnapshot:
 
     def raise_for_refused(self, topics: Collection[str]) -> None:
         """Raise BrokerError if one of the topics is not authorized or has an invalid name."""
-        for code, words in _REFUSALS.items():
-            refused = sorted(topic for topic, error in self.topic_errors.items() if error == code and topic in topics)
+        for code in WHAT_WAITING_DOES_NOT_RESOLVE:
+            refused = [topic for topic, error in self.topic_errors.items() if error == code and topic in topics]
             if refused:
-                raise error_class_for(code)(f"{words}: [{', '.join(refused)}]")
+                raise error_about_topics(code, refused)
 
     def topic_names(self) -> Set[str]:
         return self.topics.keys()

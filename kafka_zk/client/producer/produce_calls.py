@@ -19,6 +19,7 @@ from kafka_zk.client.errors import (
 )
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.producer.producer_batch import ProducerBatch
+from kafka_zk.client.refusals import error_about_topics
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, RecordsError, code_of, error_class_for
 from kafka_zk.protocol.messages.produce import (
     PRODUCE_REQUEST,
@@ -73,10 +74,7 @@ def send_batches(
             for partition in topic.partition_responses
         }
         on_outcomes(
-            [
-                (batch, _outcome(answered.get((batch.topic_partition[0], batch.topic_partition[1]))))
-                for batch in batches
-            ],
+            [(batch, _outcome(answered.get(batch.topic_partition), batch.topic_partition.topic)) for batch in batches],
             answer.throttle_time_ms,
         )
 
@@ -93,10 +91,14 @@ def send_batches(
         client.send(node_id, PRODUCE_REQUEST, PRODUCE_RESPONSE, build, take, fail)
 
 
-def _outcome(answer: PartitionProduceResponse | None) -> ProduceOutcome:
+def _outcome(answer: PartitionProduceResponse | None, topic: str) -> ProduceOutcome:
     if answer is None:
         return ProduceOutcome(
             ErrorCode.UNKNOWN_SERVER_ERROR, message="The broker's response does not contain the partition"
+        )
+    if answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return ProduceOutcome(
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED, exception=error_about_topics(answer.error_code, [topic])
         )
     return ProduceOutcome(
         code_of(answer.error_code),

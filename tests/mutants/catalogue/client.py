@@ -13,6 +13,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/consumer/test_commits.py",
     ),
     Mutant(
+        breaks="a group that may not be used is named",
+        file="kafka_zk/client/refusals.py",
+        old="    if code == ErrorCode.GROUP_AUTHORIZATION_FAILED:\n",
+        new="    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:\n",
+        tests="tests/unit/client/consumer/test_denied_groups.py",
+    ),
+    Mutant(
         breaks="a wakeup that came too late interrupts no close",
         file="kafka_zk/client/consumer/kafka_consumer.py",
         old="            self._loop.disable_wakeups()\n",

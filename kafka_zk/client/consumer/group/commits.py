@@ -25,8 +25,9 @@ from kafka_zk.client.consumer.sensors import Sensor
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.consumer.subscription_state import SubscriptionState
 from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.client.refusals import error_about_group, error_about_topics
 from kafka_zk.clock import Clock
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, code_of, error_class_for, is_retriable
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, code_of, is_retriable, message_of
 from kafka_zk.protocol.messages.offset_commit import (
     OFFSET_COMMIT_REQUEST,
     OFFSET_COMMIT_RESPONSE,
@@ -103,7 +104,7 @@ class Commits:
                 OFFSET_COMMIT_REQUEST,
                 OFFSET_COMMIT_RESPONSE,
                 lambda version: offset_commit(self._settings, identity, offsets, version),
-                lambda answer: finish(self._error_in(answer, identity)),
+                lambda answer: finish(self._error_in(answer, offsets, identity)),
                 finish,
                 timeout_ms=timeout_ms,
             )
@@ -112,15 +113,21 @@ class Commits:
             self._pending -= 1
             raise
 
-    def _error_in(self, answer: OffsetCommitResponse, identity: Identity) -> Exception | None:
+    def _error_in(self, answer: OffsetCommitResponse, offsets: Offsets, identity: Identity) -> Exception | None:
+        refused: set[str] = set()
         for topic in answer.topics:
             for each in topic.partitions:
                 if each.error_code == ErrorCode.NONE:
                     continue
-                code = code_of(each.error_code)
-                log.warning("Offset commit failed on partition %s-%s: %s", topic.name, each.partition_index, code.name)
-                return self._error_of(code, identity)
-        return None
+                code, partition = code_of(each.error_code), TopicPartition(topic.name, each.partition_index)
+                offset = offsets[partition].offset if partition in offsets else None
+                level = logging.WARNING if is_retriable(code) else logging.ERROR
+                log.log(level, "Offset commit failed on partition %s at offset %s: %s",
+                        partition, offset, message_of(code))  # fmt: skip
+                if code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                    return self._error_of(code, identity)
+                refused.add(topic.name)
+        return error_about_topics(ErrorCode.TOPIC_AUTHORIZATION_FAILED, refused) if refused else None
 
     def _error_of(self, code: ErrorCode, identity: Identity) -> Exception:
         if code in _MOVED:
@@ -138,7 +145,7 @@ class Commits:
                 self._membership.forget(f"encountered {code.name} from OffsetCommit response", code)
                 self._link.beat_as(None)
             return CommitFailed()
-        return error_class_for(code)()
+        return error_about_group(code, self._settings.group_id)
 
     # --- by the clock ------------------------------------------------------------------------------------------------
 
@@ -194,10 +201,10 @@ class Commits:
         if group_error != ErrorCode.NONE:
             if group_error in _MOVED:
                 self._link.lose_coordinator(code_of(group_error).name)
-            return error_class_for(group_error)()
-        for error_code, _ in found.values():
-            if error_code != ErrorCode.NONE:
-                return error_class_for(error_code)()
+            return error_about_group(group_error, self._settings.group_id)
+        failed = {partition.topic: error_code for partition, (error_code, _) in found.items() if error_code}
+        for error_code in failed.values():
+            return error_about_topics(error_code, [topic for topic, code in failed.items() if code == error_code])
         return {partition: offset for partition, (_, offset) in found.items()}
 
 

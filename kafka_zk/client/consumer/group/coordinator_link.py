@@ -25,8 +25,9 @@ from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.errors import DisconnectException, TimeoutException, wrapped
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.refusals import error_about_group
 from kafka_zk.clock import Clock
-from kafka_zk.protocol.errors import ErrorCode, code_of, error_class_for, is_retriable
+from kafka_zk.protocol.errors import ErrorCode, code_of, is_retriable
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.find_coordinator import FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE
 from kafka_zk.protocol.messages.heartbeat import HEARTBEAT_REQUEST, HEARTBEAT_RESPONSE, HeartbeatResponse
@@ -262,7 +263,7 @@ class CoordinatorLink:
             return
         self._look_later(message or code_of(error_code).name)
         if not is_retriable(error_code):
-            error = error_class_for(error_code)(message or "")
+            error = error_about_group(error_code, self._settings.group_id)
             while self._questions:
                 self._finish(partial(self._questions.popleft().on_error, error))
 

@@ -35,9 +35,10 @@ from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.consumer.subscription_state import SubscriptionState
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.network.metadata import ClusterMetadata
+from kafka_zk.client.refusals import error_about_group
 from kafka_zk.clock import Clock
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError, code_of, error_class_for, is_retriable
+from kafka_zk.protocol.errors import BrokerError, code_of, is_retriable
 from kafka_zk.protocol.messages.join_group import JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE, JoinGroupResponse
 from kafka_zk.protocol.messages.leave_group import LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE
 from kafka_zk.protocol.messages.sync_group import SYNC_GROUP_REQUEST, SYNC_GROUP_RESPONSE, SyncGroupResponse
@@ -395,7 +396,7 @@ class Rebalance:
         if outcome is Outcome.FIND_COORDINATOR:
             self._link.lose_coordinator(code.name)
         if outcome is Outcome.FATAL:
-            self._failure = error_class_for(code)()
+            self._failure = error_about_group(code, self._settings.group_id)
         if outcome is not Outcome.REJOIN_NOW:
             self._pause()
 
@@ -468,7 +469,7 @@ class Rebalance:
     def _on_beat(self, identity: Identity, error_code: int) -> None:
         outcome = self._membership.on_heartbeat(identity, error_code)
         if outcome is Outcome.FATAL:
-            self._failure = error_class_for(error_code)()
+            self._failure = error_about_group(error_code, self._settings.group_id)
 
     def _on_slow_poll(self, identity: Identity) -> None:
         if identity == self._membership.identity:

@@ -10,10 +10,11 @@ import pytest
 
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.protocol.errors import ErrorCode, InvalidTopicException, TopicAuthorizationFailed
+from kafka_zk.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafka_zk.protocol.messages.metadata import MetadataResponseTopic
 from kafka_zk.protocol.types import TopicPartition
 from tests.support.our_consumer import PATIENCE_S
-from tests.unit.client.consumer.test_answers_of_brokers import METADATA, T0, Log, reader
+from tests.unit.client.consumer.test_answers_of_brokers import FETCH, METADATA, T0, Log, reader
 
 U0 = TopicPartition("u", 0)
 
@@ -89,3 +90,13 @@ def test_who_asks_for_offsets_is_told_and_does_not_wait(log: Log, call: str) -> 
         else:
             consumer.unsubscribe()
             consumer.beginning_offsets([T0], 20)
+
+
+def test_a_topic_whose_records_may_not_be_read_is_named(log: Log) -> None:
+    denied = PartitionData(partition_index=0, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    answer = FetchResponse(session_id=9, responses=[FetchableTopicResponse(topic="t", partitions=[denied])])
+    log.broker.handlers[FETCH] = lambda *_: answer
+    with reader(log) as consumer:
+        consumer.seek(T0, 0)
+        with pytest.raises(TopicAuthorizationFailed, match=r"^Not authorized to access topics: \[t\]$"):
+            read_on_until_told(consumer)

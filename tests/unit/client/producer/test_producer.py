@@ -28,7 +28,14 @@ from kafka_zk.client.producer.producer_batch import ProducerBatch
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
 from kafka_zk.config.values import ConfigType
-from kafka_zk.protocol.errors import ErrorCode, InvalidRecord, InvalidTopicException, MessageTooLarge, is_retriable
+from kafka_zk.protocol.errors import (
+    ErrorCode,
+    InvalidRecord,
+    InvalidTopicException,
+    MessageTooLarge,
+    TopicAuthorizationFailed,
+    is_retriable,
+)
 from kafka_zk.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
 from kafka_zk.protocol.types import TopicPartition
 from tests.unit.client.producer.conftest import (
@@ -92,10 +99,16 @@ def test_a_duplicate_was_taken_before_and_has_no_offset(broker: TakingBroker, pr
 
 
 def test_what_cannot_pass_fails_with_the_broker_s_words(broker: TakingBroker, produce: Produce) -> None:
-    broker.verdicts = [refusing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message="not you")]
+    broker.verdicts = [refusing(ErrorCode.POLICY_VIOLATION, error_message="not this")]
     error = produce(broker).send("t", b"v").exception(PATIENCE_S)
-    assert java_name(error or KeyError()) == "org.apache.kafka.common.errors.TopicAuthorizationException"
-    assert str(error) == "not you"
+    assert java_name(error or KeyError()) == "org.apache.kafka.common.errors.PolicyViolationException"
+    assert str(error) == "not this"
+
+
+def test_a_topic_that_may_not_be_written_is_named(broker: TakingBroker, produce: Produce) -> None:
+    broker.verdicts = [refusing(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+    with pytest.raises(TopicAuthorizationFailed, match=r"^Not authorized to access topics: \[t\]$"):
+        produce(broker).send("t", b"v").result(PATIENCE_S)
 
 
 def test_after_a_refusal_later_records_begin_a_new_epoch(broker: TakingBroker, produce: Produce) -> None:
