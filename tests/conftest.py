@@ -45,6 +45,7 @@ def few_descriptors() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="also run what does not fit in CI (marked slow)")
+    parser.addoption("--fuzz-minutes", type=float, default=1, help="how long the fuzz before logins lasts with --full")
     seeds.add_option(parser)
 
 

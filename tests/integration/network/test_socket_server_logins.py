@@ -37,18 +37,15 @@ from tests.integration.network.harness import Client, connect, framed, resident_
 from tests.interop.sasl.exchange import (
     Scram,
     authenticate,
-    bearer,
     handshake,
-    metadata,
     plain,
     token_text,
-    unsecured_token,
     versions,
 )
+from tests.support.login_fuzz import BAD, GOOD, wire_of_a_login
 from tests.unit.sasl.test_server_mechanisms import credential
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "wire" / "java-clients-and-brokers.jsonl"
-GOOD, BAD = plain("alice", "alice-secret"), plain("alice", "wrong")
 LISTENER = "SASL_PLAINTEXT"
 DELAY_MS = 100
 
@@ -306,49 +303,13 @@ def test_a_client_of_version_0_counts_as_one_that_cannot_log_in_again() -> None:
 # --- fuzz ----------------------------------------------------------------------------------------------------------
 
 
-def good_frames(chance: random.Random) -> list[bytes]:
-    scram = Scram()
-    return [
-        versions(),
-        versions(0),
-        handshake(chance.choice(("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", "GSSAPI", "x" * 200))),
-        handshake("PLAIN", 0),
-        authenticate(chance.choice((GOOD, BAD, scram.first(), bearer(unsecured_token(0)), b"\x01", b""))),
-        authenticate(GOOD, 0),
-        metadata(),
-        GOOD,
-        scram.first(),
-    ]
-
-
-def mangled(frame: bytes, chance: random.Random) -> bytes:
-    changed = bytearray(frame)
-    match chance.randrange(5):
-        case 0 if changed:
-            changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
-        case 1:
-            del changed[chance.randrange(len(changed) + 1) :]
-        case 2:
-            at = chance.randrange(len(changed) + 1)
-            changed[at:at] = chance.randbytes(chance.randrange(20))
-        case 3 if len(changed) >= 2:
-            at = chance.randrange(len(changed) - 1)
-            changed[at : at + 2] = chance.choice((b"\xff\xff", b"\x7f\xff", b"\x80\x00", b"\0\0"))
-        case _:
-            pass
-    return bytes(changed)
-
-
 def one_fuzzed_connection(served: Serving, chance: random.Random) -> None:
     """Blocks. Some frames, good or mangled, framed rightly or not; then whatever the server says to them."""
     client = served.connect()
     client.socket.settimeout(0.05)
     try:
         for _ in range(chance.randrange(1, 6)):
-            frame = chance.choice(good_frames(chance))
-            frame = mangled(frame, chance) if chance.random() < 0.6 else frame
-            wire = framed(frame) if chance.random() < 0.95 else chance.randbytes(4) + frame
-            client.send_raw(wire)
+            client.send_raw(wire_of_a_login(chance))
             if chance.random() < 0.5:
                 client.socket.recv(65536)
     except (OSError, TimeoutError):
