@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+MAX_MESSAGE_BYTES = 16 * 1024
+"""Of PLAIN and SCRAM. A longer one is refused unread: to take it apart would hold up everybody, and nobody has logged
+in yet. A login takes some hundred bytes."""
+
 
 class SaslRefused(Exception):
     """The client failed to authenticate, and is told the text."""

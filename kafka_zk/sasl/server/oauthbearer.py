@@ -5,6 +5,7 @@ Invariants  A refused token is answered with what is wrong as JSON; the client's
             Any other token starts afresh, but only MAX_REFUSALS times.
 Layout      n,[a=authzid],\\x01(key=value\\x01)*\\x01 with auth=Bearer <token> among the pairs.
 Source      OAuthBearerSaslServer, OAuthBearerClientInitialResponse in Kafka 3.9; RFC 7628.
+            A message of more than MAX_MESSAGE_BYTES is refused unread, as of the other mechanisms.
 Differs     Kafka lets one connection try tokens for ever.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kafka_zk.sasl.server.mechanism import Identity, InvalidExchange, SaslRefused
+from kafka_zk.sasl.server.scram import is_escaped
 
 MECHANISM = "OAUTHBEARER"
 MAX_REFUSALS = 3
@@ -22,10 +24,14 @@ MAX_REFUSALS = 3
 CONTROL_A = b"\x01"
 """What a client sends when it has read why its token was refused."""
 
-_INITIAL = re.compile(
-    rb"n,(?:a=(?P<authorization_id>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+))?,\x01"
-    rb"(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01"
-)
+MAX_MESSAGE_BYTES = 80 * 1024
+"""The longest token, and some extensions."""
+
+MAX_PAIRS = 100
+"""The token and its extensions."""
+
+_HEAD = re.compile(rb"n,(?:a=(?P<authorization_id>[\x01-\x2b\x2d-\x7f]+))?,\x01")
+_PAIR = re.compile(rb"[A-Za-z]+=[\x21-\x7e \t\r\n]+")
 _AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
 
 
@@ -89,11 +95,15 @@ class OAuthBearerServer:
 
 def _initial(message: bytes) -> tuple[str, str]:
     """The authorization id, "" for none, and the token. Raises InvalidExchange."""
-    found = _INITIAL.fullmatch(message)
-    if found is None:
+    if len(message) > MAX_MESSAGE_BYTES:
+        raise InvalidExchange(f"A message of more than {MAX_MESSAGE_BYTES} bytes")
+    head = _HEAD.match(message)
+    if head is None or not is_escaped(head["authorization_id"] or b""):
         raise InvalidExchange("Invalid OAUTHBEARER client first message")
-    pairs = dict(pair.partition("=")[::2] for pair in found["pairs"].decode().split("\x01") if pair)
-    auth = pairs.get("auth")
+    *pairs, last, behind = [b"", *message[head.end() :].split(b"\x01", MAX_PAIRS + 2)]
+    if last or behind or not all(map(_PAIR.fullmatch, pairs[1:])):
+        raise InvalidExchange("Invalid OAUTHBEARER client first message")
+    auth = dict(pair.decode().partition("=")[::2] for pair in pairs).get("auth")
     if auth is None:
         raise InvalidExchange("Invalid OAUTHBEARER client first message: 'auth' not specified")
     parts = _AUTH.fullmatch(auth)
@@ -101,4 +111,4 @@ def _initial(message: bytes) -> tuple[str, str]:
         raise InvalidExchange("Invalid OAUTHBEARER client first message: invalid 'auth' format")
     if parts["scheme"].lower() != "bearer":
         raise InvalidExchange(f"Invalid scheme in OAUTHBEARER client first message: {parts['scheme']}")
-    return (found["authorization_id"] or b"").decode(), parts["token"]
+    return (head["authorization_id"] or b"").decode(), parts["token"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 
-from kafka_zk.sasl.server.mechanism import Identity, SaslRefused
+from kafka_zk.sasl.server.mechanism import MAX_MESSAGE_BYTES, Identity, InvalidExchange, SaslRefused
 
 MECHANISM = "PLAIN"
 
@@ -26,7 +26,9 @@ class PlainServer:
         self.identity: Identity | None = None
 
     def respond(self, token: bytes) -> bytes:
-        """Empty. Raises SaslRefused."""
+        """Empty. Raises SaslRefused, InvalidExchange."""
+        if len(token) > MAX_MESSAGE_BYTES:
+            raise InvalidExchange(f"A message of more than {MAX_MESSAGE_BYTES} bytes")
         parts = _parts(token.decode("utf-8", "replace"))
         if len(parts) != 3:
             raise SaslRefused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")

@@ -21,23 +21,26 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kafka_zk.sasl.scram_credentials import MIN_ITERATIONS, Credential, Mechanism
-from kafka_zk.sasl.server.mechanism import Identity, InvalidExchange, SaslRefused
+from kafka_zk.sasl.server.mechanism import MAX_MESSAGE_BYTES, Identity, InvalidExchange, SaslRefused
 
-_NAME = rb"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+MAX_EXTENSIONS = 100
+"""Of one message: nobody has ten."""
+
 _VALUE = rb"[\x01-\x2b\x2d-\x7f]+"
 _NONCE = rb"[\x21-\x2b\x2d-\x7e]+"
 _BASE64 = rb"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
-_EXTENSIONS = rb"(?:,[A-Za-z]+=" + _VALUE + rb")*"
+_ANYTHING_MORE = rb"(?:,[\x01-\x7f]+)?"
 
 _CLIENT_FIRST = re.compile(
-    rb"n,(?:a=(?P<authorization_id>" + _NAME + rb"))?,"
-    rb"(?P<bare>(?:m=" + _VALUE + rb",)?n=(?P<name>" + _NAME + rb"),r=(?P<nonce>" + _NONCE + rb")"
-    rb"(?P<extensions>" + _EXTENSIONS + rb"))"
+    rb"n,(?:a=(?P<authorization_id>" + _VALUE + rb"))?,"
+    rb"(?P<bare>(?:m=" + _VALUE + rb",)?n=(?P<name>" + _VALUE + rb"),r=(?P<nonce>" + _NONCE + rb")"
+    rb"(?P<extensions>" + _ANYTHING_MORE + rb"))"
 )
-_CLIENT_FINAL = re.compile(
-    rb"(?P<without_proof>c=" + _BASE64 + rb",r=(?P<nonce>" + _NONCE + rb")" + _EXTENSIONS + rb"),p=(?P<proof>"
-    + _BASE64 + rb")"
-)  # fmt: skip
+_WITHOUT_PROOF = re.compile(
+    rb"c=" + _BASE64 + rb",r=(?P<nonce>" + _NONCE + rb")(?P<extensions>" + _ANYTHING_MORE + rb")"
+)
+_PROOF = re.compile(_BASE64)
+_EXTENSION = re.compile(rb"[A-Za-z]+=" + _VALUE)
 
 
 class TokenLogin(NamedTuple):
@@ -85,16 +88,23 @@ class ScramServer:
         """Server-first, then server-final. Raises SaslRefused, InvalidExchange. Blocks for a token's credential."""
         if self.identity is not None:
             raise InvalidExchange("The SCRAM exchange is over")
+        if len(token) > MAX_MESSAGE_BYTES:
+            raise InvalidExchange(f"A message of more than {MAX_MESSAGE_BYTES} bytes")
         credential = self._credential
         return self._begin(token) if credential is None else self._end(token, credential)
 
     def _begin(self, token: bytes) -> bytes:
         message = _CLIENT_FIRST.fullmatch(token)
-        if message is None:
+        authorization_id = message and message["authorization_id"]
+        if (
+            message is None
+            or not is_escaped(message["name"])
+            or not is_escaped(authorization_id or b"")
+            or not _are_extensions(message["extensions"])
+        ):
             raise InvalidExchange("Invalid SCRAM client first message format")
         name = message["name"].decode().replace("=2C", ",").replace("=3D", "=")
         credential, self._claimed = self._look_up(name, message["extensions"])
-        authorization_id = message["authorization_id"]
         if authorization_id is not None and authorization_id.decode() != name:
             raise SaslRefused(
                 "Authentication failed: Client requested an authorization id that is different from username"
@@ -122,14 +132,15 @@ class ScramServer:
         return credential, Identity(name)
 
     def _end(self, token: bytes, credential: Credential) -> bytes:
-        message = _CLIENT_FINAL.fullmatch(token)
-        if message is None:
+        without_proof, _, proof = token.rpartition(b",p=")
+        message = _WITHOUT_PROOF.fullmatch(without_proof)
+        if message is None or not _are_extensions(message["extensions"]) or not _PROOF.fullmatch(proof):
             raise InvalidExchange("Invalid SCRAM client final message format")
         # librdkafka up to 2.6.0 puts its own nonce in front of the whole one.
         if not message["nonce"].endswith(self._nonce):
             raise InvalidExchange("Invalid client nonce in the final client message.")
-        signed = self._signed + b"," + message["without_proof"]
-        self._check_proof(message["proof"], signed, credential)
+        signed = self._signed + b"," + without_proof
+        self._check_proof(proof, signed, credential)
         signature = hmac.digest(credential.server_key, signed, self._hash_name)
         self.identity = self._claimed
         return b"v=" + base64.b64encode(signature)
@@ -146,6 +157,16 @@ class ScramServer:
         computed = hashlib.new(self._hash_name, client_key).digest()
         if not hmac.compare_digest(computed, credential.stored_key):
             raise InvalidExchange("Invalid client credentials")
+
+
+def is_escaped(name: bytes) -> bool:
+    """Whether each `=` of a name stands for a comma or an equals sign. Also OAUTHBEARER writes names so."""
+    return name.count(b"=") == name.count(b"=2C") + name.count(b"=3D")
+
+
+def _are_extensions(text: bytes) -> bool:
+    """Whether this is nothing, or `,name=value` a few times."""
+    return text.count(b",") <= MAX_EXTENSIONS and all(_EXTENSION.fullmatch(each) for each in text.split(b",")[1:])
 
 
 def _asks_for_token(extensions: bytes) -> bool:

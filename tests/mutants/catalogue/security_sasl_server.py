@@ -11,6 +11,20 @@ LOGINS = "tests/integration/network/test_socket_server_logins.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a long message of SCRAM is refused unread",
+        file="kafka_zk/sasl/server/scram.py",
+        old="        if len(token) > MAX_MESSAGE_BYTES:\n",
+        new="        if not token:\n",
+        tests=f"{MECHANISMS} -k holds_up_nobody",
+    ),
+    Mutant(
+        breaks="a message of OAUTHBEARER has few extensions",
+        file="kafka_zk/sasl/server/oauthbearer.py",
+        old='.split(b"\\x01", MAX_PAIRS + 2)]\n',
+        new='.split(b"\\x01")]\n',
+        tests=f"{MECHANISMS} -k holds_up_nobody",
+    ),
+    Mutant(
         breaks="a client-final belongs to the nonce of its own exchange",
         file="kafka_zk/sasl/server/scram.py",
         old='        if not message["nonce"].endswith(self._nonce):\n',

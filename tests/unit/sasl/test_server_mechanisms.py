@@ -6,7 +6,9 @@ import base64
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +242,47 @@ def test_a_foreign_authorization_id_is_refused() -> None:
 
 
 # --- all -------------------------------------------------------------------------------------------------------------
+
+FRAME_BYTES = 524_288
+"""sasl.server.max.receive.size: what anybody may send who has not logged in."""
+
+
+def begun() -> ScramServer:
+    server = scram(alice=ALICE)
+    server.respond(b"n,,n=alice,r=nonce")
+    return server
+
+
+def filled(begin: bytes, unit: bytes, end: bytes, size: int) -> bytes:
+    return begin + unit * ((size - len(begin) - len(end)) // len(unit)) + end
+
+
+@pytest.mark.parametrize("size", [FRAME_BYTES, 81_920, 16_384])
+@pytest.mark.parametrize(("make", "begin", "unit", "end"), [
+    (lambda: scram(alice=ALICE), b"n,,n=", b"a", b",r=nonce"),
+    (lambda: scram(alice=ALICE), b"n,,n=", b"=2C", b",r=nonce"),
+    (lambda: scram(alice=ALICE), b"n,a=", b"a", b",n=alice,r=nonce"),
+    (lambda: scram(alice=ALICE), b"n,,n=nobody,r=nonce", b",a=b", b""),
+    (begun, b"c=biws,r=noncex", b",p=AAAA", b",q"),
+    (begun, b"c=", b"AAAA", b"!"),
+    (lambda: OAuthBearerServer(validate), b"n,a=", b"a", b",\x01auth=Bearer bad\x01\x01"),
+    (lambda: OAuthBearerServer(validate), b"n,,\x01", b"a=b\x01", b"auth=Bearer bad\x01\x01"),
+    (lambda: OAuthBearerServer(validate), b"n,,\x01auth=", b"a", b"\x01\x01"),
+    (lambda: PlainServer(USERS), b"\0alice\0", b"\xff", b""),
+])  # fmt: skip
+def test_a_long_message_holds_up_nobody(
+    make: Callable[[], Any], begin: bytes, unit: bytes, end: bytes, size: int
+) -> None:
+    message = filled(begin, unit, end, size)
+    server = make()
+    # The least of some attempts: the first one may meet a collection of garbage.
+    taken_s = []
+    for _ in range(3):
+        started_s = time.thread_time()
+        with suppress(InvalidExchange, SaslRefused):
+            server.respond(message)
+        taken_s.append(time.thread_time() - started_s)
+    assert min(taken_s) < 0.008
 
 
 @pytest.mark.parametrize(
