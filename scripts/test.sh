@@ -29,16 +29,34 @@ unset PYTHONDONTWRITEBYTECODE
 
 has() { [[ " ${suites[*]} " == *" $1 "* ]]; }
 
+install() { # what for, and Debian packages
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    return 1
+  fi
+  echo "test.sh: installing $1 (Debian packages ${*:2})"
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${@:2}" >/dev/null
+}
+
+# A KDC of their own, and the extra that is built from source: without optimization, as that takes half of the time.
+fetch_kerberos() {
+  if ! PATH="$PATH:/usr/sbin" command -v krb5kdc >/dev/null || ! command -v krb5-config >/dev/null; then
+    install "a Kerberos KDC" krb5-kdc krb5-admin-server krb5-user libkrb5-dev || {
+      echo "test.sh: no Kerberos KDC and headers, and this user cannot install them: its tests will be skipped" >&2
+      return
+    }
+  fi
+  CFLAGS="-O0 -g0" "$here/setup.sh" kerberos
+}
+
 # Apache Kafka, the oracle of the interop suite, comes through Maven.
 fetch() {
   if has interop && ! command -v mvn >/dev/null; then
-    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    install Maven maven || {
       echo "test.sh: the interop suite needs Maven (mvn), and this user cannot install it" >&2
       return 1
-    fi
-    echo "test.sh: installing Maven (Debian package maven)"
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven >/dev/null
+    }
   fi
+  ! has interop || fetch_kerberos
   "$bin/python" -m tests.support.fetch "${suites[@]}"
 }
 

@@ -136,7 +136,10 @@ class BeforeLogin:
 
 
 def _begins_again(frame: memoryview, login: Authenticator) -> bool:
-    """Whether a request of a client that has logged in begins a re-authentication. Raises SessionEnded."""
+    """Whether a request of a client that has logged in begins a re-authentication.
+
+    Raises SessionEnded, RefusedPrincipal.
+    """
     api_key = int.from_bytes(frame[:2], "big", signed=True)
     next_request = login.next_request(is_handshake=api_key == HANDSHAKE_KEY)
     if next_request is NextRequest.DISCONNECT:
@@ -182,8 +185,9 @@ def _take_token(header: RequestHeader, frame: memoryview, login: Authenticator, 
     lifetime_ms = 0
     if answer.session is not None:
         lifetime_ms = answer.session.lifetime_ms
-        connection.must_authenticate = answer.session.ends_at_ms is not None
-    response = SaslAuthenticateResponse(error_message="", auth_bytes=answer.token, session_lifetime_ms=lifetime_ms)
+        connection.must_authenticate = login.must_ask_again
+    token = answer.token or b""
+    response = SaslAuthenticateResponse(error_message="", auth_bytes=token, session_lifetime_ms=lifetime_ms)
     return _encoded(header, SASL_AUTHENTICATE_RESPONSE, response)
 
 
@@ -193,7 +197,9 @@ def _take_raw_token(frame: memoryview, login: Authenticator, connection: Connect
     except SaslRefused as refused:
         raise AuthenticationFailed(str(refused)) from refused
     if answer.session is not None:
-        connection.must_authenticate = answer.session.ends_at_ms is not None
+        connection.must_authenticate = login.must_ask_again
+    if answer.token is None:
+        return []
     return [struct.pack(">i", len(answer.token)), answer.token]
 
 

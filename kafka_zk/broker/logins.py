@@ -15,12 +15,13 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from kafka_zk.broker.kerberos import KerberosLogins
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException, UnsupportedConfig, invalid_value
 from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.login import Login
-from kafka_zk.sasl.client.logins import MODULES, LoginError, new_exchange
+from kafka_zk.sasl.client.logins import MODULES, LoginError, check_module, new_exchange
 from kafka_zk.sasl.jaas import JaasError, check_allowed, parse_value
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
 from kafka_zk.sasl.oauth_urls import ALLOWED_URLS, check_url
@@ -34,6 +35,7 @@ from kafka_zk.security.authentication.authenticator import EnabledMechanism, Lis
 from kafka_zk.security.authentication.credential_cache import CredentialCache
 from kafka_zk.security.authentication.login_modules import JaasFile, login_modules, login_options
 from kafka_zk.security.authentication.settings import (
+    GSSAPI,
     OAUTHBEARER,
     PLAIN,
     UNSECURED_VALIDATOR,
@@ -53,6 +55,9 @@ _URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
 _JAAS_KEY = "sasl.jaas.config"
 _LOGIN_HANDLER = "sasl.login.callback.handler.class"
 
+BeginLogin = Callable[[str, str, Login | None], Login]
+"""Begins a login of this broker under a client id at a host, or renews an earlier one."""
+
 _NONCE_BITS = 130
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -69,7 +74,8 @@ class Logins:
         self._file = JaasFile()
         self._fetchers: dict[str, list[KeyFetcher]] = {}
         self.listeners: dict[str, ListenerLogins] = {}
-        self._peers: dict[str, Callable[[str, Login | None], Login]] = {}
+        self._peers: dict[str, BeginLogin] = {}
+        self._kerberos = KerberosLogins()
         self.credentials = CredentialCache(BY_KEY)
         self.tokens: TokenLogins | None = None
 
@@ -98,8 +104,10 @@ class Logins:
         for settings in mechanisms_of(config, listener_name, self._options_in(config)):
             if settings.name == OAUTHBEARER:
                 self._check_validator(config, listener_name, settings)
+            elif settings.name == GSSAPI:
+                self._kerberos.server(config, listener_name, settings.options)
 
-    def of_peers(self, listener_name: str) -> Callable[[str, Login | None], Login] | None:
+    def of_peers(self, listener_name: str) -> BeginLogin | None:
         """How this broker logs in at that listener of others; None where nobody has to. Raises ConfigException."""
         if not self._config.protocol_of(listener_name).startswith("SASL_"):
             return None
@@ -108,17 +116,22 @@ class Logins:
             found = self._peers[listener_name] = self._login_of_peers(listener_name)
         return found
 
-    def _login_of_peers(self, listener_name: str) -> Callable[[str, Login | None], Login]:
+    def _login_of_peers(self, listener_name: str) -> BeginLogin:
         mechanism = self._config.sasl_mechanism_inter_broker_protocol
         modules = login_modules(self._config, listener_name, mechanism, self._file)
         self._check_login_handler(listener_name, mechanism)
         wanted = MODULES.get(mechanism)
         module = next((each for each in modules if each.name == wanted), modules[0])
         try:
-            new = new_exchange(mechanism, module, lambda: self._clock.wall_ms() / 1000)
+            check_module(mechanism, module)
+            if mechanism == GSSAPI:
+                new_at = self._kerberos.client(self._config, listener_name, module.options)
+            else:
+                new = new_exchange(mechanism, module, lambda: self._clock.wall_ms() / 1000)
+                new_at = lambda host: new  # noqa: E731
         except LoginError as error:
             raise ConfigException(f"{error} (this broker's own login at listener {listener_name})") from None
-        return lambda client_id, renewed: Login(new, client_id, again_with=renewed)
+        return lambda client_id, host, renewed: Login(new_at(host), client_id, again_with=renewed)
 
     def _check_login_handler(self, listener_name: str, mechanism: str) -> None:
         key = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{_LOGIN_HANDLER}"
@@ -151,6 +164,8 @@ class Logins:
         if settings.name == PLAIN:
             users = settings.users
             return lambda: PlainServer(users)
+        if settings.name == GSSAPI:
+            return self._kerberos.server(self._config, listener_name, settings.options)
         if settings.name == OAUTHBEARER:
             validate = self._validator(listener_name, settings)
             return lambda: OAuthBearerServer(validate, _tell_refusal)

@@ -35,7 +35,7 @@ from kafka_zk.network.tls_stream import Step, TlsStream
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
-from kafka_zk.sasl.client.login import FIRST_CORRELATION_ID, Login, LoginFailed
+from kafka_zk.sasl.client.login import FIRST_CORRELATION_ID, Login, LoginFailed, LoginInterrupted
 from kafka_zk.supervision import caught
 
 MAX_RESPONSE_BYTES = 2**31 - 1
@@ -55,8 +55,8 @@ class PeerSecurity:
 
     tls: ssl.SSLContext | None = None
     """None: the listener does not encrypt."""
-    login: Callable[[str, Login | None], Login] | None = None
-    """Begins a login under a client id, or renews an earlier one; None: the listener asks for none."""
+    login: Callable[[str, str, Login | None], Login] | None = None
+    """Begins a login under a client id at a host, or renews an earlier one; None: the listener asks for none."""
 
 
 class BrokerChannel:
@@ -115,7 +115,7 @@ class BrokerChannel:
             stream = _secured(sock, security.tls, host, address, deadline_s)
         session: PeerSession | None = None
         if security is not None and security.login is not None:
-            session = logged_in(stream, partial(security.login, client_id), address, deadline_s)
+            session = logged_in(stream, partial(security.login, client_id, host), address, deadline_s)
         return cls(stream, address, client_id, request_timeout_ms, session)
 
     @property
@@ -159,7 +159,7 @@ class BrokerChannel:
         try:
             session.renew(self._exchange_login)
             is_renewed = True
-        except (LoginFailed, DecodeError, TimeoutError, NetworkError) as error:
+        except (LoginFailed, LoginInterrupted, DecodeError, TimeoutError, NetworkError) as error:
             reason = f"failed re-authentication due to: {error}"
             log.info("Connection to %s %s", self.address, reason)
         finally:

@@ -52,7 +52,8 @@ class HandshakeFailed(CloseConnection):
 
 
 class RefusedPrincipal(CloseConnection):
-    """The client has a certificate, but no rule gives it a principal: its first request ends the connection."""
+    """The client is known by a certificate or a ticket, but no rule gives it a principal: its first request ends the
+    connection."""
 
 
 class PeerClosed(Exception):

@@ -20,7 +20,7 @@ from gevent import socket as cooperative
 
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import DecodeError
-from kafka_zk.sasl.client.login import Login, LoginFailed
+from kafka_zk.sasl.client.login import Login, LoginFailed, LoginInterrupted
 
 MAX_ANSWER_BYTES = 1024 * 1024
 """Far more than any broker answers while somebody logs in."""
@@ -54,7 +54,7 @@ class PeerSession:
     def renew(self, exchange: Callable[[bytes], bytes]) -> None:
         """Blocks in `exchange`, which sends a frame and returns the answer.
 
-        Raises LoginFailed, DecodeError, and what `exchange` raises.
+        Raises LoginFailed, LoginInterrupted, DecodeError, and what `exchange` raises.
         """
         login = self._begin(self._login)
         frame: bytes | None = login.begin()
@@ -98,11 +98,11 @@ def _step(login: Login, answer: bytes) -> bytes | None:
     return outcome
 
 
-def _outcome(login: Login, answer: bytes) -> bytes | LoginFailed | DecodeError | None:
+def _outcome(login: Login, answer: bytes) -> bytes | LoginFailed | LoginInterrupted | DecodeError | None:
     """Errors are returned: the hub would print what a thread raises."""
     try:
         return login.received(answer)
-    except (LoginFailed, DecodeError) as error:
+    except (LoginFailed, LoginInterrupted, DecodeError) as error:
         return error
 
 

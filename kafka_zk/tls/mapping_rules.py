@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka_zk.config.java_patterns import JavaPatternError, java_pattern
 from kafka_zk.tls.errors import TlsError
 
 _RULE = r"(DEFAULT)|RULE:((\\.|[^\\/])*)/((\\.|[^\\/])*)/([LU]?).*?|(.*?)"
@@ -78,9 +79,8 @@ def _parsed(text: str) -> _Rule | None:
         return None
     pattern, replacement, case = found[2], found[4], found[6]
     try:
-        # Java writes named groups without Python's P.
-        compiled = re.compile(re.sub(r"\(\?<(?=[a-zA-Z])", "(?P<", pattern), re.ASCII)
-    except re.error as error:
+        compiled = java_pattern(pattern)
+    except JavaPatternError as error:
         raise TlsError(f"Invalid rule: `{text}`: {error}") from None
     return _Rule(compiled, f"RULE:{pattern}/{replacement}" + (f"/{case}" if case else ""), replacement, case)
 

@@ -17,9 +17,14 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 NOBODY = "127.0.0.1:1"
 
 
-def refusal(folder: Path, zookeeper: str = NOBODY, overrides: Mapping[str, str] | None = None) -> str:
+def refusal(
+    folder: Path,
+    zookeeper: str = NOBODY,
+    overrides: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> str:
     """What a broker says that does not start."""
-    broker = OurBroker(folder, zookeeper, overrides=overrides)
+    broker = OurBroker(folder, zookeeper, overrides=overrides, environ=environ)
     assert broker.run_to_its_end() == 1
     said = broker.process.output()
     assert "Traceback" not in said

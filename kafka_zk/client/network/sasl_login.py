@@ -25,8 +25,15 @@ from kafka_zk.client.errors import (
 from kafka_zk.config.errors import ConfigException, invalid_value
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.sasl.client.login import AuthenticationFailed, Login, LoginFailed, MechanismNotEnabled, OutOfPlace
-from kafka_zk.sasl.client.logins import MECHANISMS, LoginError, NewExchange, new_exchange
+from kafka_zk.sasl.client.login import (
+    AuthenticationFailed,
+    Login,
+    LoginFailed,
+    LoginInterrupted,
+    MechanismNotEnabled,
+    OutOfPlace,
+)
+from kafka_zk.sasl.client.logins import MECHANISMS, LoginError, NewExchange, check_module, new_exchange
 from kafka_zk.sasl.jaas import OAUTHBEARER, JaasError, LoginModule, check_allowed, single_module
 from kafka_zk.sasl.jaas_file import file_sections
 
@@ -77,6 +84,8 @@ class SaslLogin:
             answer = self._login.received(frame)
         except LoginFailed as error:
             raise _translated(error) from error
+        except LoginInterrupted as error:
+            raise KafkaException(str(error)) from error
         except DecodeError as error:
             raise KafkaException(f"Error reading response: {error}") from error
         if self._login.is_complete:
@@ -109,11 +118,23 @@ def login_of(config: ClientConfig, client_id: str) -> Callable[[str], SaslLogin]
         new = _new_exchange(config, mechanism)
     except (JaasError, LoginError) as error:
         raise ConfigException(str(error)) from None
-    return lambda host: SaslLogin(new, client_id)
+    return lambda host: SaslLogin(new(host), client_id)
 
 
-def _new_exchange(config: ClientConfig, mechanism: str) -> NewExchange:
+def _new_exchange(config: ClientConfig, mechanism: str) -> Callable[[str], NewExchange]:
+    """By the host of a connection. Blocks."""
     module = _module(config)
+    check_module(mechanism, module)
+    if mechanism == "GSSAPI":
+        # Imported here: only these logins need a Kerberos library.
+        from kafka_zk.client.network.kerberos_login import kerberos_login
+
+        return kerberos_login(config, module.options)
+    new = _new_exchange_anywhere(config, mechanism, module)
+    return lambda host: new
+
+
+def _new_exchange_anywhere(config: ClientConfig, mechanism: str, module: LoginModule) -> NewExchange:
     if config.raw(_LOGIN_HANDLER) not in TOKEN_HANDLERS:
         return new_exchange(mechanism, module, time.time)
     if mechanism != "OAUTHBEARER" or module.name != OAUTHBEARER:

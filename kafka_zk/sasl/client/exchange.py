@@ -13,13 +13,17 @@ class ExchangeFailed(Exception):
     """The server's half broke the rules, or does not know the password. The message has no secret."""
 
 
+class ExchangeInterrupted(ExchangeFailed):
+    """The exchange cannot go on now, but another one may work: a ticket was not there in time."""
+
+
 class Exchange(Protocol):
     """One login. `mechanism` is its name on the wire."""
 
     mechanism: str
 
     def first(self) -> bytes:
-        """The bytes that begin the exchange."""
+        """The bytes that begin the exchange. Raises ExchangeFailed."""
         ...
 
     def next(self, challenge: bytes) -> bytes | None:

@@ -30,7 +30,7 @@ from kafka_zk.protocol.messages.sasl_handshake import (
     SaslHandshakeRequest,
 )
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.sasl.client.exchange import Exchange, ExchangeFailed
+from kafka_zk.sasl.client.exchange import Exchange, ExchangeFailed, ExchangeInterrupted
 from kafka_zk.sasl.client.logins import NewExchange
 
 FIRST_CORRELATION_ID: Final = 2**31 - 8
@@ -64,6 +64,10 @@ class OutOfPlace(LoginFailed):
     """The broker does not expect a login here (34). Source: IllegalSaslStateException."""
 
 
+class LoginInterrupted(ConnectionError):
+    """The login cannot go on now; on another connection it may work. The message has no secret."""
+
+
 class _State(Enum):
     VERSIONS = auto()
     HANDSHAKE = auto()
@@ -86,8 +90,9 @@ _AUTHENTICATE: Final = _Api(36, SASL_AUTHENTICATE_REQUEST, SASL_AUTHENTICATE_RES
 class Login:
     """A login that is under way. `begin` gives the first frame; `received` takes each answer and gives the next one.
 
-    Frames go out with their size and come in without it. All may raise LoginFailed; DecodeError for bytes that are no
-    answer. `received` may compute for long (SCRAM's PBKDF2): callers with an event loop run it in a thread.
+    Frames go out with their size and come in without it. All may raise LoginFailed, LoginInterrupted; DecodeError for
+    bytes that are no answer. `received` may compute for long (SCRAM's PBKDF2) or wait for a KDC (GSSAPI): callers with
+    an event loop run it in a thread.
     """
 
     def __init__(self, new_exchange: NewExchange, client_id: str, *, again_with: Login | None = None) -> None:
@@ -166,7 +171,13 @@ class Login:
                 f"[{', '.join(answer.mechanisms)}]"
             )
         self._state = _State.EXCHANGE
-        return self._with_token(self._exchange.first())
+        try:
+            token = self._exchange.first()
+        except ExchangeInterrupted as error:
+            raise LoginInterrupted(str(error)) from error
+        except ExchangeFailed as error:
+            raise AuthenticationFailed(str(error)) from error
+        return self._with_token(token)
 
     def _token(self, frame: Buffer) -> bytes:
         """The server's challenge."""
@@ -185,6 +196,8 @@ class Login:
         exchange = self._exchange
         try:
             token = exchange.next(challenge)
+        except ExchangeInterrupted as error:
+            raise LoginInterrupted(str(error)) from error
         except ExchangeFailed as error:
             raise AuthenticationFailed(
                 f"Failed to evaluate client challenge of SASL mechanism {exchange.mechanism}: {error}"

@@ -15,10 +15,15 @@ from kafka_zk.sasl.client.exchange import Exchange, ExchangeFailed
 from kafka_zk.sasl.client.oauthbearer import OAuthBearerClient, check_extensions
 from kafka_zk.sasl.client.plain import PlainClient
 from kafka_zk.sasl.client.scram import TOKEN_AUTH, ScramClient
-from kafka_zk.sasl.jaas import OAUTHBEARER, PLAIN, SCRAM, LoginModule
+from kafka_zk.sasl.jaas import KERBEROS, OAUTHBEARER, PLAIN, SCRAM, LoginModule
 from kafka_zk.sasl.scram_credentials import BY_KEY
 
-MODULES: Final = {"PLAIN": PLAIN, "OAUTHBEARER": OAUTHBEARER, **dict.fromkeys(BY_KEY, SCRAM)}
+MODULES: Final = {
+    "PLAIN": PLAIN,
+    "OAUTHBEARER": OAUTHBEARER,
+    "GSSAPI": KERBEROS,
+    **dict.fromkeys(BY_KEY, SCRAM),
+}
 """The login module of each mechanism."""
 
 MECHANISMS: Final = tuple(MODULES)
@@ -35,13 +40,21 @@ NewExchange = Callable[[], Exchange]
 """One login a connection: makes the exchange of the next one. Raises ExchangeFailed."""
 
 
-def new_exchange(mechanism: str, module: LoginModule, wall_s: Callable[[], float]) -> NewExchange:
-    """What logs connections in with `mechanism` as `module` says. Raises LoginError."""
+def check_module(mechanism: str, module: LoginModule) -> None:
+    """Raise LoginError unless `module` is the one of `mechanism`."""
     wanted = MODULES.get(mechanism)
     if wanted is None:
         raise LoginError(f"Failed to create SaslClient with mechanism {mechanism}")
     if module.name != wanted:
         raise LoginError(f"The JAAS configuration has {module.name}, where {mechanism} needs {wanted}")
+
+
+def new_exchange(mechanism: str, module: LoginModule, wall_s: Callable[[], float]) -> NewExchange:
+    """What logs connections in with `mechanism` as `module` says; not for GSSAPI, which needs to know the host.
+
+    Raises LoginError.
+    """
+    check_module(mechanism, module)
     if mechanism == "OAUTHBEARER":
         return _unsecured(module.options, wall_s)
     username, password = _name_and_password(module.options)

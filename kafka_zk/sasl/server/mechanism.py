@@ -21,15 +21,21 @@ class InvalidExchange(Exception):
     """The client failed to authenticate. The text is for the broker's log: the client learns only that it failed."""
 
 
+class ExchangeInterrupted(Exception):
+    """The client may well be accepted the next time: its connection ends at once, and does not count as a failure."""
+
+
 class Identity(NamedTuple):
     """Who authenticated: the name, without the type of principal.
 
-    `expires_ms`: wall clock, when the credential itself ends; None if it does not.
+    `expires_ms`: wall clock, when the credential itself ends; None if it does not. `no_principal`: why no rule gives
+    this client a name; its first request ends the connection.
     """
 
     name: str
     expires_ms: int | None = None
     token_authenticated: bool = False
+    no_principal: str = ""
 
 
 class ServerMechanism(Protocol):
@@ -38,8 +44,9 @@ class ServerMechanism(Protocol):
     identity: Identity | None
     """None until the exchange is complete."""
 
-    def respond(self, token: bytes) -> bytes:
-        """The answer to the client's token. Raises SaslRefused, InvalidExchange; afterwards nothing may follow.
+    def respond(self, token: bytes) -> bytes | None:
+        """The answer to the client's token, None for none. Raises SaslRefused, InvalidExchange, ExchangeInterrupted;
+        afterwards nothing may follow.
 
         May block where credentials are looked up outside the memory.
         """

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from kafka_zk.clock import Clock
 from kafka_zk.network.connection import Connection
-from kafka_zk.sasl.server.mechanism import Identity, InvalidExchange, SaslRefused, ServerMechanism
+from kafka_zk.network.errors import PeerClosed, RefusedPrincipal
+from kafka_zk.sasl.server.mechanism import ExchangeInterrupted, Identity, InvalidExchange, SaslRefused, ServerMechanism
 from kafka_zk.security.authentication.session import NextRequest, Session, next_request, session_of
 from kafka_zk.security.authentication.states import State
 
@@ -45,7 +46,7 @@ class ListenerLogins:
 class Answer(NamedTuple):
     """To a token; `session` once the login is complete."""
 
-    token: bytes
+    token: bytes | None
     session: Session | None
 
 
@@ -60,6 +61,7 @@ class Authenticator:
         "_logins",
         "_mechanism",
         "_name",
+        "_no_principal",
         "_session",
         "_tells_lifetime",
         "refusal",
@@ -75,6 +77,7 @@ class Authenticator:
         self._clock = clock
         self._mechanism: ServerMechanism | None = None
         self._name = ""
+        self._no_principal = ""
         self._session = Session(0, None)
         self._is_again = False
         self._begun_ms: int | None = None
@@ -97,7 +100,9 @@ class Authenticator:
         return f"Authentication failed during {kind} due to invalid credentials with SASL mechanism {self._name}"
 
     def next_request(self, *, is_handshake: bool) -> NextRequest:
-        """For a client that has logged in: what becomes of its request."""
+        """For a client that has logged in: what becomes of its request. Raises RefusedPrincipal."""
+        if self._no_principal:
+            raise RefusedPrincipal(self._no_principal)
         return next_request(
             self._session,
             is_handshake=is_handshake,
@@ -112,6 +117,11 @@ class Authenticator:
         self._tells_lifetime = False
         self.state = State.REAUTH_PROCESS_HANDSHAKE
         self._connection.begin_login()
+
+    @property
+    def must_ask_again(self) -> bool:
+        """Whether the next requests of a client that has logged in are to be shown to `next_request`."""
+        return self._session.ends_at_ms is not None or bool(self._no_principal)
 
     def choose(self, name: str, *, raw: bool) -> bool:
         """Begin the exchange of a mechanism; False if it is not enabled. `raw`: its tokens come without requests."""
@@ -132,7 +142,7 @@ class Authenticator:
         return True
 
     def take(self, token: bytes, *, tells_lifetime: bool) -> Answer:
-        """May block. The answer to a token. Raises SaslRefused, with the text for the client.
+        """May block. The answer to a token. Raises SaslRefused, with the text for the client; PeerClosed.
 
         `tells_lifetime`: the client's version can learn when to log in again.
         """
@@ -144,12 +154,16 @@ class Authenticator:
         except InvalidExchange as error:
             log.debug("%s: %s", self.invalid_credentials, error)
             raise SaslRefused(self.invalid_credentials) from error
+        except ExchangeInterrupted as error:
+            log.debug("Failed during authentication: %s", error)
+            raise PeerClosed(str(error)) from error
         identity = mechanism.identity
         return Answer(answer, None if identity is None else self._complete(identity))
 
     def _complete(self, identity: Identity) -> Session:
         connection, logins = self._connection, self._connection.logins
         principal = f"User:{identity.name}"
+        self._no_principal = identity.no_principal
         if self._is_again and principal != connection.principal:
             raise SaslRefused(
                 f"Cannot change principals during re-authentication from {_dotted(connection.principal)}: "

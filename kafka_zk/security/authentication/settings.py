@@ -19,19 +19,20 @@ PLAIN = "PLAIN"
 OAUTHBEARER = "OAUTHBEARER"
 GSSAPI = "GSSAPI"
 
-_INTERNALS = "org.apache.kafka.common.security"
-UNSECURED_VALIDATOR = f"{_INTERNALS}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
+_COMMON = "org.apache.kafka.common.security"
+UNSECURED_VALIDATOR = f"{_COMMON}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 SIGNED_VALIDATORS = (
-    f"{_INTERNALS}.oauthbearer.OAuthBearerValidatorCallbackHandler",
-    f"{_INTERNALS}.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
+    f"{_COMMON}.oauthbearer.OAuthBearerValidatorCallbackHandler",
+    f"{_COMMON}.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
 )
-_SCRAM_HANDLERS = (None, f"{_INTERNALS}.scram.internals.ScramServerCallbackHandler")
+_SCRAM_HANDLERS = (None, f"{_COMMON}.scram.internals.ScramServerCallbackHandler")
 
 _HANDLERS: dict[str, tuple[str | None, ...]] = {
-    PLAIN: (None, f"{_INTERNALS}.plain.internals.PlainServerCallbackHandler"),
+    PLAIN: (None, f"{_COMMON}.plain.internals.PlainServerCallbackHandler"),
     "SCRAM-SHA-256": _SCRAM_HANDLERS,
     "SCRAM-SHA-512": _SCRAM_HANDLERS,
     OAUTHBEARER: (UNSECURED_VALIDATOR, *SIGNED_VALIDATORS),
+    GSSAPI: (None, f"{_COMMON}.authenticator.SaslServerCallbackHandler"),
 }
 """By mechanism, the values of sasl.server.callback.handler.class that mean something here; None: unset."""
 
@@ -86,11 +87,6 @@ def mechanisms_of(config: BrokerConfig, listener_name: str, options: LoginOption
 
 
 def _mechanism(config: BrokerConfig, listener_name: str, name: str, options: LoginOptions) -> MechanismSettings:
-    if name == GSSAPI:
-        raise UnsupportedConfig(
-            f"The listener {listener_name} cannot be used: its sasl.enabled.mechanisms name GSSAPI, for which this "
-            "broker has no Kerberos library."
-        )
     known = _HANDLERS.get(name)
     if known is None:
         raise UnsupportedConfig(
@@ -136,6 +132,42 @@ def token_rules(config: BrokerConfig, listener_name: str) -> TokenRules:
         skew_s,
         _claim_name("scope.claim.name", scope_claim),
         _claim_name("sub.claim.name", subject_claim),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KerberosSettings:
+    """The sasl.kerberos.* values of a listener."""
+
+    service_name: str | None
+    principal_rules: tuple[str, ...]
+    renew_window_factor: float
+    renew_jitter: float
+    min_time_before_relogin_ms: int
+    kinit_cmd: str
+
+
+def kerberos_settings(config: BrokerConfig, listener_name: str) -> KerberosSettings:
+    """Raises ConfigException for a value that cannot be read."""
+
+    def value(name: str) -> object:
+        return config.for_listener(listener_name, f"sasl.kerberos.{name}", mechanism=GSSAPI)
+
+    service_name, rules, least_ms = (
+        value("service.name"),
+        value("principal.to.local.rules"),
+        value("min.time.before.relogin"),
+    )
+    factor, jitter = value("ticket.renew.window.factor"), value("ticket.renew.jitter")
+    assert isinstance(rules, list) and isinstance(least_ms, int)
+    assert isinstance(factor, float | int) and isinstance(jitter, float | int)
+    return KerberosSettings(
+        None if service_name is None else str(service_name),
+        tuple(rules),
+        factor,
+        jitter,
+        least_ms,
+        str(value("kinit.cmd")),
     )
 
 

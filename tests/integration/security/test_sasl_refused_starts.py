@@ -12,6 +12,8 @@ from tests.integration.test_broker_refused_start import refusal
 HANDLER = f"{PREFIX}oauthbearer.sasl.server.callback.handler.class"
 SIGNED = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
 NO_ENTRY = "Could not find a 'KafkaServer' or 'sasl_plaintext.KafkaServer' entry in the JAAS configuration."
+KERBEROS = f"{PREFIX}gssapi.sasl.jaas.config"
+KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 JNDI = "com.sun.security.auth.module.JndiLoginModule"
 
 
@@ -34,8 +36,19 @@ JNDI = "com.sun.security.auth.module.JndiLoginModule"
             f"{JNDI} is not allowed. Update System property 'org.apache.kafka.disallowed.login.modules' to allow",
         ),
         ({f"{PREFIX}plain.sasl.jaas.config": "x required"}, "JAAS config entry not terminated by semi-colon"),
-        ({"sasl.enabled.mechanisms": "PLAIN,GSSAPI"}, "GSSAPI"),
-        ({"sasl.enabled.mechanisms": None}, "GSSAPI"),
+        # GSSAPI is the default.
+        ({"sasl.enabled.mechanisms": None}, NO_ENTRY),
+        (
+            {"sasl.enabled.mechanisms": "PLAIN,GSSAPI", KERBEROS: f"{KERBEROS_MODULE} required;"},
+            "No serviceName defined in either JAAS or Kafka config",
+        ),
+        (
+            {
+                "sasl.enabled.mechanisms": "GSSAPI",
+                KERBEROS: f'{KERBEROS_MODULE} required keyTab="/k" serviceName="kafka";',
+            },
+            "Configuration Error - useKeyTab should be set to true to use the keytab/k",
+        ),
         ({"sasl.enabled.mechanisms": "DIGEST-MD5"}, "name DIGEST-MD5, which this broker does not have."),
         ({f"{PREFIX}plain.sasl.server.callback.handler.class": "com.example.Mine"}, "Class com.example.Mine"),
         ({HANDLER: None}, "OAUTHBEARER needs sasl.server.callback.handler.class"),
@@ -54,6 +67,19 @@ def test_a_login_that_cannot_be_set_up_stops_the_start_before_zookeeper_is_asked
     said = refusal(tmp_path, overrides={key: value for key, value in overrides.items() if value is not None})
     assert message in said
     assert "alice-secret" not in said
+
+
+def test_kerberos_without_its_library_stops_the_start_and_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "gssapi.py").write_text("raise ImportError('none here')\n")
+    overrides = sasl_overrides(
+        {
+            "sasl.enabled.mechanisms": "GSSAPI",
+            KERBEROS: f'{KERBEROS_MODULE} required useKeyTab=true keyTab="/k" principal="kafka/h" serviceName="kafka";',
+        }
+    )
+    said = refusal(tmp_path / "broker", overrides=overrides, environ={"PYTHONPATH": str(tmp_path)})
+    assert "The listener SASL_PLAINTEXT cannot be used: GSSAPI needs a Kerberos library, which is not installed" in said
+    assert "pip install 'kafka_zk[kerberos]'" in said
 
 
 def test_the_file_of_signing_keys_must_be_there_and_is_shown_nowhere(tmp_path: Path, zookeeper_connect: str) -> None:
