@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.catalogue import MUTANTS, Mutant
+from tests.mutants.forked_pytest import ForkedPytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 TESTS_FAILED = 1
@@ -34,6 +36,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def forked_pytest(copy: Path) -> Iterator[ForkedPytest]:
+    runs = ForkedPytest(copy, FROM_SOURCES)
+    yield runs
+    runs.close()
+
+
 def build(copy: Path) -> None:
     """Compile what changed, for a fault that is planted in a compiled module."""
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
@@ -42,7 +51,7 @@ def build(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.breaks)
-def test_the_suite_catches(mutant: Mutant, copy: Path) -> None:
+def test_the_suite_catches(mutant: Mutant, copy: Path, forked_pytest: ForkedPytest) -> None:
     original = (PROJECT / mutant.file).read_text()
     assert original.count(mutant.old) == 1, f"{mutant.file} changed: the planted fault no longer has one place"
     replaced = copy / mutant.file
@@ -51,16 +60,9 @@ def test_the_suite_catches(mutant: Mutant, copy: Path) -> None:
     try:
         if compiled:
             build(copy)
-        run = subprocess.run(
-            [sys.executable, "-B", "-m", "pytest", *PYTEST, *mutant.tests.split()],
-            cwd=copy,
-            env=FROM_SOURCES,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        run = forked_pytest.run([*PYTEST, *mutant.tests.split()], timeout_s=300)
     finally:
         shutil.copy2(PROJECT / mutant.file, replaced)
         for module in (PROJECT / mutant.file).parent.glob(f"{replaced.stem}.*.so") if compiled else ():
             shutil.copy(module, replaced.parent)
-    assert run.returncode == TESTS_FAILED, f"not caught (pytest ended with {run.returncode}):\n{run.stdout[-3000:]}"
+    assert run.exit_code == TESTS_FAILED, f"not caught (pytest ended with {run.exit_code}):\n{run.output[-3000:]}"
