@@ -49,9 +49,12 @@ class BrokerTls:
             self.of_peers(endpoint.listener_name)
 
     def of(self, listener_name: str) -> ListenerTls:
-        """Blocks on the disk when it is asked for the first time. Raises TlsError."""
+        """Blocks on the disk when it is asked for the first time. Raises TlsError, also for one that is gone."""
         found = self._listeners.get(listener_name)
         if found is None:
+            if listener_name not in _encrypting(self._config):
+                # What it was meant to demand of clients is forgotten.
+                raise TlsError(f"The configuration has no encrypted listener {listener_name}")
             found = listener_tls(self._config, listener_name)
             if listener_name == self._config.inter_broker_listener_name:
                 check_own_certificate(found.settings)

@@ -250,13 +250,13 @@ class Connection:
         """Blocks. Serves the client until either side ends the connection. Runs in a greenlet of its own."""
         self._parking = Parking(self._socket.fileno())
         self._reader = self._host.reader_for(self._parking)
-        self._transport = self._host.transport_for(self._socket, self._parking)
-        self._socket = self._transport.sock
-        if self._closing:
-            self._parking.end()
-        if self.must_authenticate:
-            self.begin_login()
         try:
+            self._transport = self._host.transport_for(self._socket, self._parking)
+            self._socket = self._transport.sock
+            if self._closing:
+                self._parking.end()
+            if self.must_authenticate:
+                self.begin_login()
             self._shake_hands(self._transport)
             while True:
                 self._wait_turn(may_hold_frames=self._serve_turn())
@@ -476,6 +476,8 @@ class Connection:
         if transport is not None:
             transport.close()
         else:
+            if self._parking is not None:
+                self._parking.close()
             self._socket.close()
         self._reader.close()
         self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()

@@ -23,10 +23,10 @@ from gevent.event import Event
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.connection import Connection, RequestHandler
-from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.errors import CloseConnection, NetworkError
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.listener import Listener
-from kafka_zk.network.listener_tls import TlsListeners, uses_tls
+from kafka_zk.network.listener_tls import ListenerTls, TlsListeners, uses_tls
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, IpConnectionRates
 from kafka_zk.network.request_channel import RequestChannel
@@ -35,6 +35,7 @@ from kafka_zk.network.server_metrics import SocketServerMetrics
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.tls_transport import TlsTransport
 from kafka_zk.network.transport import PlainTransport, Transport
+from kafka_zk.tls.errors import TlsError
 from kafka_zk.worker_pool import WorkerPool
 
 READ_POOL_THREADS = 4
@@ -156,6 +157,7 @@ class SocketServer:
         for name in wanted.keys() - self._listeners.keys():
             listener = self._listener(wanted[name])
             try:
+                self._check_tls(wanted[name])
                 listener.open()
             except NetworkError as error:
                 failures.append(error)
@@ -264,10 +266,26 @@ class SocketServer:
         return PlainTransport(sock, parking, self._read_pool)
 
     def _tls_transport(self, listener_name: str, sock: socket.socket, parking: Parking) -> Transport:
-        assert self._tls is not None, "a listener of SSL without TLS"
         # Asked for each connection: a reload replaces it.
-        security = self._tls.of(listener_name)
+        try:
+            security = self._tls_of(listener_name)
+        except TlsError as error:
+            # The listener is being closed, and its stores are forgotten.
+            raise CloseConnection(f"The listener {listener_name} cannot be used: {error}") from error
         return TlsTransport(sock, parking, pool=self._read_pool, handshakes=self._handshakes, security=security)
+
+    def _check_tls(self, endpoint: EndPoint) -> None:
+        """May block on the disk. Raises NetworkError for a listener whose stores cannot be read."""
+        if not uses_tls(endpoint.security_protocol):
+            return
+        try:
+            self._tls_of(endpoint.listener_name)
+        except TlsError as error:
+            raise NetworkError(f"The listener {endpoint.listener_name} cannot be opened: {error}") from error
+
+    def _tls_of(self, listener_name: str) -> ListenerTls:
+        assert self._tls is not None, "a listener of SSL without TLS"
+        return self._tls.of(listener_name)
 
     def _throttled(self, listener_name: str, pause_ms: int) -> None:
         if self._shown is not None:

@@ -17,6 +17,9 @@ from enum import Enum
 CHUNK_BYTES = 64 * 1024
 """Encrypted at once: four records, about 40 us."""
 
+RECEIVED_BYTES = 128 * 1024
+"""Decrypted at once, about 100 us: a peer that sends as fast as that would else keep everybody waiting."""
+
 _SOL_TLS, _TLS_TX = 282, 1
 
 
@@ -31,7 +34,7 @@ class Step(Enum):
 class TlsStream:
     """One connection. With a `host` this end is the client, and `host` is compared with the certificate."""
 
-    __slots__ = ("_has_ended", "_has_said_end", "_is_mid_send", "sock")
+    __slots__ = ("_failure", "_has_ended", "_has_said_end", "_is_mid_send", "sock")
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str | None = None) -> None:
         """Takes over the descriptor of `sock`, which it closes if it fails. Raises OSError."""
@@ -44,6 +47,7 @@ class TlsStream:
             sock.close()
             raise OSError(str(error)) from error
         self._is_mid_send = False
+        self._failure: OSError | None = None
         self._has_ended = False
         self._has_said_end = False
 
@@ -64,19 +68,31 @@ class TlsStream:
 
     @property
     def has_buffered(self) -> bool:
-        """Whether `recv_into` has something to tell that the socket does not show: decrypted bytes, or the end."""
-        return self._has_ended or self.sock.pending() > 0
+        """Whether `recv_into` has something to tell that the socket does not show: decrypted bytes, an error, the
+        end."""
+        return self._has_ended or self._failure is not None or self.sock.pending() > 0
 
     def recv_into(self, room: memoryview) -> int:
-        """Bytes received, 0 at the end of the stream. Raises BlockingIOError if there are none now, OSError."""
+        """Bytes received, 0 at the end of the stream. Raises BlockingIOError if there are none now, OSError.
+
+        `room` must not be empty.
+        """
+        if self._failure is not None:
+            raise self._failure
         if self._has_ended:
             return 0
         count = 0
-        while count < len(room):
+        # Ends with a record where it can: the rest of one would be read on at once.
+        while count < len(room) and (count < RECEIVED_BYTES or self.sock.pending()):
             try:
                 received = self.sock.recv_into(room[count:])
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 break
+            except OSError as error:
+                if not count:
+                    raise
+                self._failure = error
+                return count
             if not received:
                 # Told once, although the socket may stay open and silent.
                 self._has_ended = True

@@ -120,6 +120,10 @@ class TlsTransport:
     def receive_into(self, room: memoryview) -> int:
         stream = self._stream
         assert stream is not None
+        if not room:
+            # What is at hand is for the next wait: no socket will tell of it.
+            self._parking.has_buffered = stream.has_buffered
+            return 0
         try:
             count = stream.recv_into(room)
         except BlockingIOError:

@@ -6,8 +6,37 @@ from tests.mutants.catalogue.mutant import Mutant
 
 CONTEXTS = "tests/unit/tls/test_contexts.py"
 STORES = "tests/unit/tls/test_stores.py"
+SERVER = "tests/integration/network/test_socket_server_tls.py"
 
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="what is decrypted while there is no memory for requests is not forgotten",
+        file="kafka_zk/network/tls_transport.py",
+        old="        if not room:\n",
+        new="        if False:\n",
+        tests=f"{SERVER} -k no_memory",
+    ),
+    Mutant(
+        breaks="what was decrypted before an error is handed out",
+        file="kafka_zk/network/tls_stream.py",
+        old="                if not count:\n                    raise\n                self._failure",
+        new="                if count >= 0:\n                    raise\n                self._failure",
+        tests=f"{SERVER} -k broken_end",
+    ),
+    Mutant(
+        breaks="nobody is read from for as long as it sends",
+        file="kafka_zk/network/tls_stream.py",
+        old=" and (count < RECEIVED_BYTES or self.sock.pending()):\n",
+        new=":\n",
+        tests=f"{SERVER} -k lets_others_in",
+    ),
+    Mutant(
+        breaks="a connection that gets no transport gives its place back",
+        file="kafka_zk/network/connection.py",
+        old="        try:\n            self._transport = self._host.transport_for(self._socket, self._parking)\n",
+        new="        self._transport = self._host.transport_for(self._socket, self._parking)\n        try:\n",
+        tests=f"{SERVER} -k leaves_nothing",
+    ),
     Mutant(
         breaks="a name is printed as Java prints it, its equals signs escaped",
         file="kafka_zk/tls/names.py",
