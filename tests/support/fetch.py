@@ -1,4 +1,4 @@
-"""Fetches what the suites need from elsewhere before they ask for it: ZooKeeper's image, Apache's and Spark's jars.
+"""Fetches what the suites need from elsewhere before they ask for it: ZooKeeper's image, jars, modules of Go.
 
     python -m tests.support.fetch SUITE...
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.support import apache, spark
+from tests.support import apache, golang, spark
 from tests.support.zookeeper_container import NoContainerError, connect_to_engine, find_image
 
 
@@ -26,6 +26,7 @@ def main(suites: set[str]) -> None:
         ):
             print(f"fetched: {class_path}")
         print(f"fetched: {len(spark.connector_jars())} jars of Spark's connector")
+        print(f"built: {golang.built(golang.FRANZ_GO)}")
 
 
 if __name__ == "__main__":
