@@ -9,6 +9,7 @@ Source      org.apache.kafka.common.acl.AclOperation, AclPermissionType, common.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 
 CLUSTER_NAME = "kafka-cluster"
 """The name of the one resource of type CLUSTER."""
@@ -102,6 +103,7 @@ IMPLIED_BY: dict[int, tuple[Operation, ...]] = {
 """Whoever is allowed one of these operations is allowed the key, too. Denials imply nothing."""
 
 
+@lru_cache(64, typed=True)
 def pascal_case(code: IntEnum) -> str:
     """DESCRIBE_CONFIGS: `DescribeConfigs`, as znodes and the audit log write it."""
     return "".join(word.capitalize() for word in code.name.split("_"))

@@ -6,7 +6,7 @@ Source      KafkaApis.handleElectLeaders, ReplicaManager.electLeaders, DelayedEl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.cluster.asking_the_controller import MANY
@@ -61,11 +61,11 @@ def elect_leaders(
     request: ElectLeadersRequest, ctx: RequestContext
 ) -> ElectLeadersResponse | Pending[ElectLeadersResponse]:
     """Blocks while the controller's queue is full."""
-    asked, unknown = _asked(request, ctx)
     if not ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         denied = ClusterAuthorizationFailed()
-        # Version 0 has no place for a code of the whole request.
-        return _response(dict.fromkeys(asked or (), denied), denied.code if ctx.api_version > 0 else ErrorCode.NONE)
+        # Version 0 has no place for a code of the whole request. The answer names what was asked, there or not.
+        return _response(dict.fromkeys(_named(request), denied), denied.code if ctx.api_version > 0 else ErrorCode.NONE)
+    asked, unknown = _asked(request, ctx)
     if request.election_type not in {kind.value for kind in ElectionType}:
         raise UnknownServerError
     partitions = tuple(_all_partitions(ctx)) if asked is None else tuple(asked)
@@ -85,6 +85,12 @@ def elect_leaders(
     event = ReplicaLeaderElection(partitions, ElectionType(request.election_type))
     ctx.services.controller.submit(event).on_complete(elected)
     return then_apart(done, lambda outcomes: _response(outcomes, refused=unknown))
+
+
+def _named(request: ElectLeadersRequest) -> Iterator[TopicPartition]:
+    """Yields to other greenlets."""
+    for wanted in in_turns(request.topic_partitions or ()):
+        yield from (TopicPartition(wanted.topic, index) for index in in_turns(wanted.partitions))
 
 
 def _asked(request: ElectLeadersRequest, ctx: RequestContext) -> tuple[list[TopicPartition] | None, Refused]:

@@ -85,7 +85,7 @@ class AclAuthorizer:
         return decision.allowed
 
     def may_on_any(self, asker: Asker, operation: int, resource_type: int) -> bool:
-        """Whether the client may do this to some resource of the type. O(rules of the type)."""
+        """Whether the client may do this to some resource of the type, an operation of `cache.ON_ANY`."""
         principal, host = asker.principal, asker.client_host
         if principal in self._policy.super_users:
             _tell_super_user(principal)

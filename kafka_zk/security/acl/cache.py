@@ -14,13 +14,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafka_zk.protocol.acl import WILDCARD, PatternType
+from kafka_zk.protocol.acl import WILDCARD, Operation, PatternType
 from kafka_zk.security.acl.rules import Acl, ResourcePattern
 
 NOBODY: frozenset[Acl] = frozenset()
 
 ABSENT = -2
 """The version of rules that have no znode; Kafka's ZkVersion.UnknownVersion. (-1 would match every version.)"""
+
+
+ON_ANY = frozenset((Operation.WRITE, Operation.ALL))
+"""The operations that somebody may be asked to be allowed on any resource (KIP-679): rules about them are found by what
+they say. For all rules that would double what the cache takes."""
 
 
 class VersionedAcls(NamedTuple):
@@ -41,13 +46,15 @@ NO_ACLS = VersionedAcls(NOBODY, ABSENT)
 class AclCache:
     """All rules, by pattern."""
 
-    __slots__ = ("_lengths", "_literal", "_prefixed", "version")
+    __slots__ = ("_lengths", "_literal", "_named_by", "_prefixed", "version")
 
     def __init__(self) -> None:
         self.version = 0
         self._literal: dict[tuple[int, str], VersionedAcls] = {}
         self._prefixed: dict[tuple[int, str], VersionedAcls] = {}
         self._lengths: dict[int, Counter[int]] = {}
+        # By type, pattern type and rule, for the operations ON_ANY: the names of the patterns.
+        self._named_by: dict[tuple[int, int, Acl], set[str]] = {}
 
     def __len__(self) -> int:
         return len(self._literal) + len(self._prefixed)
@@ -70,6 +77,7 @@ class AclCache:
             of_type[key] = found
         elif before is not None:
             del of_type[key]
+        self._index(pattern, NOBODY if before is None else before.acls, found.acls)
         if pattern.pattern_type == PatternType.PREFIXED:
             self._count(key, (key in of_type) - (before is not None))
         self.version += 1
@@ -77,6 +85,7 @@ class AclCache:
     def replace_all(self, other: AclCache) -> None:
         """Take over all rules of `other`, which nobody uses any more."""
         self._literal, self._prefixed, self._lengths = other._literal, other._prefixed, other._lengths
+        self._named_by = other._named_by
         self.version += 1
 
     def applying(self, resource_type: int, name: str) -> list[frozenset[Acl]]:
@@ -96,12 +105,21 @@ class AclCache:
         return found
 
     def names_with(self, resource_type: int, pattern_type: int, rules: Sequence[tuple[str, str, int, int]]) -> set[str]:
-        """The names of those patterns of a type that have one of the `rules`."""
-        return {
-            name
-            for (kind, name), found in self._of(pattern_type).items()
-            if kind == resource_type and any(rule in found.acls for rule in rules)
-        }
+        """The names of those patterns of a type that have one of the `rules`, which are about operations ON_ANY."""
+        assert all(operation in ON_ANY for _, _, operation, _ in rules), rules
+        return set[str]().union(*(self._named_by.get((resource_type, pattern_type, Acl(*rule)), ()) for rule in rules))
+
+    def _index(self, pattern: ResourcePattern, before: frozenset[Acl], now: frozenset[Acl]) -> None:
+        kind, name, pattern_type = pattern
+        for acl in before - now:
+            if acl.operation in ON_ANY:
+                names = self._named_by[kind, pattern_type, acl]
+                names.discard(name)
+                if not names:
+                    del self._named_by[kind, pattern_type, acl]
+        for acl in now - before:
+            if acl.operation in ON_ANY:
+                self._named_by.setdefault((kind, pattern_type, acl), set()).add(name)
 
     def _of(self, pattern_type: int) -> dict[tuple[int, str], VersionedAcls]:
         return self._prefixed if pattern_type == PatternType.PREFIXED else self._literal

@@ -19,6 +19,7 @@ from kafka_zk.security.acl.cache import AclCache
 from kafka_zk.security.acl.filters import AclFilter
 from kafka_zk.security.acl.rules import Acl, AclBinding, ResourcePattern, check_principal
 from kafka_zk.security.acl.store import AclStore
+from kafka_zk.zk.znodes.names import may_be_znode
 
 
 class Removal(NamedTuple):
@@ -59,6 +60,8 @@ class AclChanges:
 
     def _add(self, pattern: ResourcePattern, acls: list[Acl]) -> BrokerError | None:
         try:
+            if not may_be_znode(pattern.name):
+                raise BrokerError(f"No znode can have the name {pattern.name!r}")
             for acl in acls:
                 check_principal(acl.principal)
             self._store.update(pattern, lambda present: present | frozenset(acls))
@@ -112,4 +115,4 @@ def _is_storable(binding: AclBinding) -> bool:
 
 def _is_named(pattern: ResourcePattern) -> bool:
     """Whether there can be a znode of this name."""
-    return bool(pattern.name) and "/" not in pattern.name
+    return "/" not in pattern.name and may_be_znode(pattern.name)

@@ -59,7 +59,8 @@ def decide_on_any(
 ) -> bool:
     """Whether there may be a resource of the type on which the operation is allowed (KIP-679).
 
-    Implications do not count. A denied prefix covers every allowed name and prefix that begins with it.
+    An operation of `cache.ON_ANY`. Implications do not count. A denied prefix covers every allowed name and prefix that
+    begins with it.
     """
     if principal in policy.super_users:
         return True

@@ -2,11 +2,12 @@
 
 Role        Acts, through its own session. Every change of the cache happens here, under one lock.
 Invariants  A write names the version that it has read: of two brokers that change one pattern none loses the other's.
-            ZooKeeper first, then this broker's cache, then the notice for the others, and that only if the rules
-            differ.
-            A znode that cannot be read changes nothing here: the last good rules stay.
+            ZooKeeper first, then this broker's cache. If the rules differ, the write and the notice for the others are
+            one transaction: no broker keeps a rule that was removed.
+            A znode that cannot be read changes nothing here: the last good rules stay. It is not removed because its
+            rules are not known.
 Differs from Kafka: it takes unreadable data for "no rules", which opens the resource where
-            allow.everyone.if.no.acl.found is true.
+            allow.everyone.if.no.acl.found is true, and writes the notice on its own.
 Source      AclAuthorizer.updateResourceAcls, loadCache, getAclsFromZk; KafkaZkClient.getVersionedAclsForResource,
             conditionalSetAclsForResource, createAclsForResourceIfNotExists, conditionalDelete; KAFKA-3328, 7255.
 """
@@ -25,7 +26,9 @@ from kafka_zk.protocol.acl import PatternType, ResourceType, pascal_case
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.security.acl.cache import ABSENT, NO_ACLS, NOBODY, AclCache, VersionedAcls
 from kafka_zk.security.acl.rules import Acl, ResourcePattern, code_named, from_znode, stored_pattern_type, to_znode
+from kafka_zk.zk.announced import change_announced
 from kafka_zk.zk.errors import BadVersion, MalformedZNode, NodeExists, NoNode, ZkError
+from kafka_zk.zk.operations import Create, Delete, SetData
 from kafka_zk.zk.session import NodeData, ZkClient
 from kafka_zk.zk.znodes.access import (
     ACL_CHANGES,
@@ -138,6 +141,8 @@ class AclStore:
             before = self._cache.get(pattern) or self._fetch(pattern)
             for _ in range(MOST_RETRIES + 1):
                 acls = change(before.acls)
+                if not (acls or before.acls or before.is_readable):
+                    return
                 zk_version = self._write(pattern, before, acls)
                 if zk_version is not None:
                     self._settle(pattern, before, VersionedAcls(acls, zk_version))
@@ -148,17 +153,28 @@ class AclStore:
 
     def _write(self, pattern: ResourcePattern, before: VersionedAcls, acls: frozenset[Acl]) -> int | None:
         """Blocks. The version of the znode now; None if somebody else has changed it since `before` was read."""
-        path = _path(pattern)
+        path, data = _path(pattern), ResourceZNode.encode(to_znode(acls))
         try:
-            if acls and before.exists:
-                return self._zk.set(path, ResourceZNode.encode(to_znode(acls)), before.zk_version).version
-            if acls:
-                self._zk.create(path, ResourceZNode.encode(to_znode(acls)), make_parents=True)
+            if acls == before.acls:
+                return self._write_again(path, data, before)
+            if not before.exists:
+                change_announced(self._zk, Create(path, data), _notice_of(pattern))
                 return 0
-            if before.exists:
-                self._zk.delete(path, before.zk_version)
+            if acls:
+                change = SetData(path, data, before.zk_version)
+                zk_version: int = change_announced(self._zk, change, _notice_of(pattern)).version
+                return zk_version
+            change_announced(self._zk, Delete(path, before.zk_version), _notice_of(pattern))
         except (NodeExists, NoNode, BadVersion):
             return None
+        return ABSENT
+
+    def _write_again(self, path: str, data: bytes, before: VersionedAcls) -> int:
+        """Blocks. Replace rules by the same ones: somebody else may have changed them. A znode without any goes."""
+        if before.acls:
+            return self._zk.set(path, data, before.zk_version).version
+        if before.exists:
+            self._zk.delete(path, before.zk_version)
         return ABSENT
 
     def _settle(self, pattern: ResourcePattern, before: VersionedAcls, now: VersionedAcls) -> None:
@@ -166,11 +182,14 @@ class AclStore:
         self._cache.put(pattern, now)
         if now.acls == before.acls:
             log.debug("Updated ACLs for %s, no change was made", pattern)
-            return
-        log.info("Updated ACLs for %s with new version %d", pattern, max(now.zk_version, 0))
-        stored = stored_pattern_type(pattern.pattern_type)
-        change = AclChange(stored, ResourceType(pattern.resource_type).name, pattern.name)
-        self._zk.create(AclChangeZNode.prefix(stored), AclChangeZNode.encode(change), sequential=True)
+        else:
+            log.info("Updated ACLs for %s with new version %d", pattern, max(now.zk_version, 0))
+
+
+def _notice_of(pattern: ResourcePattern) -> Create:
+    stored = stored_pattern_type(pattern.pattern_type)
+    change = AclChange(stored, ResourceType(pattern.resource_type).name, pattern.name)
+    return Create(AclChangeZNode.prefix(stored), AclChangeZNode.encode(change), sequential=True)
 
 
 def _path(pattern: ResourcePattern) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hmac
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, field, replace
 
 from kafka_zk.protocol.errors import DelegationTokenExpired, DelegationTokenOwnerMismatch
@@ -84,13 +84,13 @@ def check_may_renew(token: DelegationToken, principal: str) -> None:
 def may_describe(
     token: DelegationToken,
     principal: str,
-    wanted_owners: Collection[str] | None,
+    wanted_owners: Set[str] | None,
     *,
     may_describe_token: Callable[[str], bool],
     may_describe_tokens_of: Callable[[str], bool],
 ) -> bool:
     """Whether `principal` gets to see a token that it asked for by `wanted_owners` (None: all)."""
-    if wanted_owners is not None and not any(concerns(token, owner) for owner in wanted_owners):
+    if wanted_owners is not None and wanted_owners.isdisjoint((token.owner, token.token_requester, *token.renewers)):
         return False
     return concerns(token, principal) or may_describe_token(token.token_id) or may_describe_tokens_of(token.owner)
 

@@ -4,10 +4,13 @@ Role        Acts, through its session: writes tokens and their notices, follows 
             while this broker is controller.
 Invariants  What a client was told is in ZooKeeper and in this broker's memory; the others follow by notices. All tokens
             are read again in each new session: notices live 15 minutes only.
-            Of two changes by this broker's clients the second sees what the first has done: a renewal never brings
-            back what was just removed.
+            A change and its notice are one transaction: no broker goes on believing in a token that was removed.
+            Changes, notices and loads take turns: what was read before a change is never remembered after it.
+            A renewal never brings back what was removed, here or by another broker, and the sweep removes what is over
+            in ZooKeeper, not what this broker has not heard of being renewed.
             HMACs are looked up by a digest: how long a look-up takes tells nothing of them.
-Differs from Kafka: it reads nothing again after a lost session.
+Differs from Kafka: it reads nothing again after a lost session, creates a token again that somebody renews on one
+            broker and another one has just removed, and sweeps by what the controller knows.
 Source      DelegationTokenManagerZk, DelegationTokenCache in Kafka 3.9.
 """
 
@@ -23,17 +26,23 @@ from gevent import get_hub
 from gevent.lock import RLock
 
 from kafka_zk.clock import Clock
+from kafka_zk.giving_way import in_slices
 from kafka_zk.protocol.errors import BrokerError, DelegationTokenNotFound
 from kafka_zk.sasl.scram_credentials import BY_KEY, MIN_ITERATIONS, Credential, credential_of
 from kafka_zk.sasl.server.scram import TokenLogin
 from kafka_zk.security.tokens.rules import TokenRules, check_may_renew, cut_short, is_over
 from kafka_zk.supervision import spawn_for_life
-from kafka_zk.zk.errors import MalformedZNode, NoNode, ZkError
+from kafka_zk.zk.announced import change_announced
+from kafka_zk.zk.errors import BadVersion, MalformedZNode, NoNode, ZkError
+from kafka_zk.zk.operations import ANY_VERSION, Create, Delete, SetData
 from kafka_zk.zk.sequence_listener import SequenceListener
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes.access import DelegationToken, DelegationTokenChangeZNode, DelegationTokenZNode
 
 SALT_BYTES = 20
+READ_AT_ONCE = 1_000
+"""Znodes that one call reads while the tokens are loaded."""
+
 LOOK_S = 1.0
 """How often a broker looks whether it is controller."""
 
@@ -58,7 +67,7 @@ class TokenStore:
         )
         self._sweep: gevent.Greenlet[..., None] | None = None
         self._turn = RLock()
-        """Of changes. Reading does not take it: it must go on while a change waits for ZooKeeper."""
+        """Of changes, notices and loads. Requests that only read do not take it: they must not wait for ZooKeeper."""
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
@@ -79,18 +88,21 @@ class TokenStore:
 
     def load(self) -> None:
         """Blocks. Know exactly the tokens in ZooKeeper. Raises ZkError."""
-        ids = self._zk.children(DelegationTokenZNode.PARENT)
-        found = self._zk.get_many([DelegationTokenZNode.path(token_id) for token_id in ids])
-        log.info("%s Loading the token cache. Total token count: %d", self._log_prefix, len(ids))
-        for gone in self._tokens.keys() - set(ids):
-            self._forget(gone)
-        for token_id, read in zip(ids, found, strict=True):
-            if isinstance(read, NoNode):
-                self._forget(token_id)
-            elif isinstance(read, ZkError):
-                raise read
-            else:
-                self._remember_stored(token_id, *read)
+        with self._turn:
+            ids = self._zk.children(DelegationTokenZNode.PARENT)
+            log.info("%s Loading the token cache. Total token count: %d", self._log_prefix, len(ids))
+            for gone in self._tokens.keys() - set(ids):
+                self._forget(gone)
+            for start in range(0, len(ids), READ_AT_ONCE):
+                some = ids[start : start + READ_AT_ONCE]
+                found = self._zk.get_many([DelegationTokenZNode.path(token_id) for token_id in some])
+                for token_id, read in in_slices(list(zip(some, found, strict=True))):
+                    if isinstance(read, NoNode):
+                        self._forget(token_id)
+                    elif isinstance(read, ZkError):
+                        raise read
+                    else:
+                        self._remember_stored(token_id, *read)
 
     # --- what requests ask --------------------------------------------------------------------------------------------
 
@@ -99,7 +111,10 @@ class TokenStore:
     ) -> tuple[DelegationToken, bytes]:
         """Blocks. A new token and its HMAC. Raises ZkError."""
         token = self.rules.new_token(owner, requester, renewers, max_lifetime_ms, self._clock.wall_ms())
-        self._write(token)
+        path, data = DelegationTokenZNode.path(token.token_id), DelegationTokenZNode.encode(token)
+        with self._turn:
+            change_announced(self._zk, Create(path, data), _notice_of(token.token_id))
+            self._remember(token)
         log.info("%s Created a delegation token: %s for owner: %s", self._log_prefix, token.token_id, owner)
         return token, self.rules.hmac_of(token.token_id)
 
@@ -159,25 +174,24 @@ class TokenStore:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def _write(self, token: DelegationToken) -> None:
+        """Blocks. Raises DelegationTokenNotFound for one that another broker has removed."""
         path, data = DelegationTokenZNode.path(token.token_id), DelegationTokenZNode.encode(token)
         try:
-            self._zk.set(path, data)
+            change_announced(self._zk, SetData(path, data), _notice_of(token.token_id))
         except NoNode:
-            self._zk.create(path, data, make_parents=True)
+            self._forget(token.token_id)
+            raise DelegationTokenNotFound from None
         self._remember(token)
-        self._announce(token.token_id)
 
-    def _remove(self, token_id: str) -> None:
+    def _remove(self, token_id: str, zk_version: int = ANY_VERSION) -> None:
+        """Blocks. Raises BadVersion."""
         try:
-            self._zk.delete(DelegationTokenZNode.path(token_id))
+            path = DelegationTokenZNode.path(token_id)
+            change_announced(self._zk, Delete(path, zk_version), _notice_of(token_id))
         except NoNode:
-            # Another broker was first.
+            # Another broker was first, and has announced it.
             log.debug("Token %s is gone already", token_id)
         self._forget(token_id)
-        self._announce(token_id)
-
-    def _announce(self, token_id: str) -> None:
-        self._zk.create(DelegationTokenChangeZNode.PREFIX, token_id.encode(), sequential=True, make_parents=True)
 
     # --- following ----------------------------------------------------------------------------------------------------
 
@@ -187,12 +201,18 @@ class TokenStore:
         log.info("%s Processing Token Notification for tokenId: %s", self._log_prefix, token_id)
         if not token_id or "/" in token_id:
             raise MalformedZNode(DelegationTokenChangeZNode.PARENT, f"no token id: {token_id!r}")
+        with self._turn:
+            self._read(token_id)
+
+    def _read(self, token_id: str) -> int:
+        """Blocks. Know one token as it is in ZooKeeper, and return its version; ANY_VERSION without a znode."""
         try:
-            read = self._zk.get(DelegationTokenZNode.path(token_id))
+            data, stat = self._zk.get(DelegationTokenZNode.path(token_id))
         except NoNode:
             self._forget(token_id)
-            return
-        self._remember_stored(token_id, *read)
+            return ANY_VERSION
+        self._remember_stored(token_id, data, stat)
+        return stat.version
 
     def _remember_stored(self, token_id: str, data: bytes | None, stat: object) -> None:
         try:
@@ -231,14 +251,28 @@ class TokenStore:
                 self._remove_if_over(token_id)
 
     def _remove_if_over(self, token_id: str) -> None:
-        token = self._tokens.get(token_id)
-        if token is None or not is_over(token, self._clock.wall_ms()):
+        if not self._is_over(token_id):
             return
-        log.info("%s Delegation token expired for token: %s for owner: %s", self._log_prefix, token_id, token.owner)
         try:
-            self._remove(token_id)
+            # Another broker may have renewed it: this one may not have heard of that, or not yet.
+            zk_version = self._read(token_id)
+            if not self._is_over(token_id):
+                return
+            owner = self._tokens[token_id].owner
+            log.info("%s Delegation token expired for token: %s for owner: %s", self._log_prefix, token_id, owner)
+            self._remove(token_id, zk_version)
+        except BadVersion:
+            log.debug("Token %s has just been changed", token_id)
         except BrokerError as error:
             log.error("Cannot remove the expired token %s: %s", token_id, error)
+
+    def _is_over(self, token_id: str) -> bool:
+        token = self._tokens.get(token_id)
+        return token is not None and is_over(token, self._clock.wall_ms())
+
+
+def _notice_of(token_id: str) -> Create:
+    return Create(DelegationTokenChangeZNode.PREFIX, DelegationTokenChangeZNode.encode(token_id), sequential=True)
 
 
 def _digest(hmac: bytes) -> bytes:

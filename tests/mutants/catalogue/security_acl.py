@@ -27,8 +27,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a write of rules names the version that was read",
         file=f"{ACL}/store.py",
-        old="ResourceZNode.encode(to_znode(acls)), before.zk_version).version",
-        new="ResourceZNode.encode(to_znode(acls)), -1).version",
+        old="                change = SetData(path, data, before.zk_version)\n",
+        new="                change = SetData(path, data)\n",
         tests=f"{CHANGES} -k none_is_lost",
     ),
     Mutant(
@@ -37,6 +37,41 @@ MUTANTS: tuple[Mutant, ...] = (
         old="NOBODY if before is None else before.acls, stat.version",
         new="NOBODY, stat.version",
         tests=f"{CHANGES} -k last_good_rules",
+    ),
+    Mutant(
+        breaks="a rule is never removed without its notice",
+        file="kafka_zk/zk/announced.py",
+        old="    changed, told = zk.multi([change, notice])\n",
+        new="    (changed,), (told,) = zk.multi([change]), zk.multi([notice])\n",
+        tests=f"{CHANGES} -k between_a_removal",
+    ),
+    Mutant(
+        breaks="rules that nobody can read are not removed with others",
+        file=f"{ACL}/store.py",
+        old="                if not (acls or before.acls or before.is_readable):\n                    return\n",
+        new="",
+        tests=f"{CHANGES} -k does_not_find",
+    ),
+    Mutant(
+        breaks="a name that no znode can have fails alone",
+        file=f"{ACL}/changes.py",
+        old="            if not may_be_znode(pattern.name):\n",
+        new="            if not pattern.name:\n",
+        tests=f"{CHANGES} -k fails_alone",
+    ),
+    Mutant(
+        breaks="who may write somewhere is found in the rules as they are",
+        file=f"{ACL}/cache.py",
+        old="        self._named_by = other._named_by\n",
+        new="",
+        tests=f"{DECISION} -k after_any_changes",
+    ),
+    Mutant(
+        breaks="an election that is refused does not show which partitions exist",
+        file="kafka_zk/api/admin/elect_leaders.py",
+        old="            dict.fromkeys(_named(request), denied), denied",
+        new="            dict.fromkeys(_asked(request, ctx)[0] or (), denied), denied",
+        tests=f"{APIS} -k elect_leaders",
     ),
     Mutant(
         breaks="a new session reads all rules again",

@@ -19,6 +19,7 @@ from kafka_zk.protocol.messages import (
     create_topics,
     delete_acls,
     describe_acls,
+    elect_leaders,
     fetch,
     incremental_alter_configs,
     init_producer_id,
@@ -312,3 +313,26 @@ def test_topics_that_may_not_be_made_do_not_show_whether_they_exist(broker: Brok
             "Authorization failed.",
             ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         )
+
+
+def test_who_may_not_elect_leaders_does_not_learn_which_partitions_exist(broker: Broker) -> None:
+    """Of many partitions the controller is asked about those only that it knows."""
+    known = SimpleNamespace(
+        assignment=lambda partition: SimpleNamespace(replicas=[1] if partition.topic == "t" else [])
+    )
+    active: Any = SimpleNamespace(active_controller=SimpleNamespace(context=known))
+    broker.services.controller = active
+    authorize(broker)
+    request = elect_leaders.ElectLeadersRequest(
+        election_type=0,
+        topic_partitions=[
+            elect_leaders.TopicPartitions(topic=name, partitions=list(range(1_000))) for name in ("t", "nowhere")
+        ],
+        timeout_ms=1,
+    )
+    told = broker.call(request, 2)
+    assert told.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert {topic.topic: len(topic.partition_result) for topic in told.replica_election_results} == {
+        "t": 1_000,
+        "nowhere": 1_000,
+    }

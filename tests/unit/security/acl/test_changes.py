@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gevent
@@ -20,8 +20,9 @@ from kafka_zk.security.acl.filters import EVERYTHING, AclFilter, EntryFilter, Pa
 from kafka_zk.security.acl.following import AclFollower
 from kafka_zk.security.acl.rules import Acl, AclBinding, ResourcePattern
 from kafka_zk.security.acl.store import AclStore
+from kafka_zk.zk.errors import SessionExpired
 from kafka_zk.zk.znodes.access import ResourceZNode
-from tests.simulation.model_zookeeper import ModelZooKeeper
+from tests.simulation.model_zookeeper import Cut, ModelZooKeeper
 
 TOPIC = ResourceType.TOPIC
 FLIGHTS = ResourcePattern(TOPIC, "flights", PatternType.LITERAL)
@@ -176,14 +177,14 @@ def test_after_eleven_attempts_that_others_came_before_a_change_is_given_up(
     here, there = brokers
     here.changes.create(bound("bob"))
     attempts = []
-    set_data = here.zk.set
+    multi = here.zk.multi
 
-    def set_after_another(path: str, data: bytes, version: int) -> Any:
-        attempts.append(version)
-        there.zk.set(path, there.zk.get(path)[0])
-        return set_data(path, data, version)
+    def write_after_another(operations: Sequence[Any]) -> Any:
+        attempts.append(operations)
+        there.zk.set(PATH, there.zk.get(PATH)[0])
+        return multi(operations)
 
-    monkeypatch.setattr(here.zk, "set", set_after_another)
+    monkeypatch.setattr(here.zk, "multi", write_after_another)
     (error,) = here.changes.create(bound("eve"))
     assert str(error) == f"Failed to update ACLs for {FLIGHTS} after trying a maximum of 10 times"
     assert len(attempts) == 11 and stored(here.zk) == {"User:bob"}
@@ -210,6 +211,57 @@ def test_garbage_from_the_start_opens_nothing(server: ModelZooKeeper, brokers: l
     late.follower.stop()
 
 
+def test_a_removal_that_does_not_find_a_rule_leaves_what_it_cannot_read(
+    server: ModelZooKeeper, brokers: list[Broker]
+) -> None:
+    """Somebody removes all rules of one user: a resource whose rules nobody can read must not become free for all."""
+    brokers[0].zk.create(PATH, b"{")
+    late = started(server)
+    everywhere = AclFilter(PatternFilter(TOPIC, None, PatternType.ANY), filter_of("bob").entry)
+    assert late.changes.delete([everywhere, filter_of("bob")]) == [[], []]
+    assert late.cache.applying(TOPIC, "flights") == [frozenset()]
+    assert late.zk.get(PATH)[0] == b"{"
+    assert late.changes.create(bound("eve")) == [None]
+    assert stored(late.zk) == {"User:eve"}, "who adds rules replaces it"
+    late.follower.stop()
+
+
+def test_whatever_ends_between_a_removal_and_its_notice_no_broker_misses_it(
+    server: ModelZooKeeper, brokers: list[Broker]
+) -> None:
+    here, there = brokers
+    here.changes.create(bound("bob", "eve"))
+    settle()
+
+    def end_after_the_removal(batch: Sequence[Any]) -> None:
+        if b"User:bob" not in (server.nodes[PATH].data or b""):
+            raise SessionExpired
+
+    server.cut = end_after_the_removal
+    here.changes.delete([filter_of("bob")])
+    settle()
+    assert there.rules() == {reads("eve")}
+
+
+@pytest.mark.parametrize("cut", list(Cut))
+def test_a_removal_whose_answer_is_lost_is_told_to_the_others(
+    server: ModelZooKeeper, brokers: list[Broker], cut: Cut
+) -> None:
+    here, there = brokers
+    here.changes.create(bound("bob", "eve"))
+    settle()
+    cuts = iter([cut])
+    server.cut = lambda batch: next(cuts, None)
+    ((removed,),) = here.changes.delete([filter_of("bob")])
+    assert removed.error is None
+    settle()
+    assert here.rules() == there.rules() == {reads("eve")}
+    cuts = iter([cut])
+    here.changes.delete([filter_of(None)])
+    settle()
+    assert len(here.cache) == len(there.cache) == 0
+
+
 def test_after_a_lost_session_everything_is_read_again(brokers: list[Broker]) -> None:
     """(security 12.32) Also what was announced and purged meanwhile."""
     here, there = brokers
@@ -234,6 +286,15 @@ def test_rules_of_one_resource_share_one_fate(brokers: list[Broker]) -> None:
         None,
         (42, "Failed to create ACL"),
     ]
+
+
+@pytest.mark.parametrize("name", ["..", ".", "\x01", "\ud83d"])
+def test_a_name_that_no_znode_can_have_fails_alone(brokers: list[Broker], name: str) -> None:
+    nowhere = ResourcePattern(TOPIC, name, PatternType.LITERAL)
+    bad, good = brokers[0].changes.create([*bound("bob", pattern=nowhere), *bound("eve")])
+    assert bad is not None and bad.code == -1
+    assert good is None and brokers[0].rules() == {reads("eve")}
+    assert brokers[0].changes.delete([filter_of(None, name)]) == [[]]
 
 
 def test_what_a_broker_lists_is_what_it_knows(brokers: list[Broker]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from kafka_zk.protocol.acl import Operation, PatternType, Permission, ResourceType
@@ -153,6 +155,31 @@ def test_writing_to_some_topic() -> None:
     assert not any_topic(rule("team", write), rule("te", write, denied, pattern=PREFIXED))
     assert any_topic(rule("*", write), rule("t", write, denied, pattern=PREFIXED))
     assert decide_on_any(given(), Policy(frozenset({"User:bob"})), "User:bob", HOST, write, TOPIC)
+
+
+def test_what_may_be_written_is_found_in_the_rules_as_they_are_after_any_changes() -> None:
+    chance = random.Random(5)
+    cache = AclCache()
+    every = [
+        Acl(who, host, operation, permission)
+        for who in ("User:a", "User:b")
+        for host in ("*", HOST)
+        for operation in (Operation.READ, Operation.WRITE, Operation.ALL)
+        for permission in (DENY, ALLOW)
+    ]
+    for _ in range(300):
+        pattern = ResourcePattern(TOPIC, chance.choice("tuv"), chance.choice((LITERAL, PREFIXED)))
+        cache.put(pattern, VersionedAcls(frozenset(chance.sample(every, chance.randrange(4))), 0))
+        if chance.random() < 0.1:
+            other = AclCache()
+            for kept, found in cache:
+                if kept.name != "t":
+                    other.put(kept, found)
+            cache.replace_all(other)
+        rules = chance.sample([acl for acl in every if acl.operation != Operation.READ], 3)
+        for pattern_type in (LITERAL, PREFIXED):
+            names = {p.name for p, found in cache if p.pattern_type == pattern_type and found.acls & set(rules)}
+            assert cache.names_with(TOPIC, pattern_type, rules) == names
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import gevent
 import pytest
@@ -17,6 +17,9 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.security.tokens.rules import TokenRules, may_describe
 from kafka_zk.security.tokens.store import TokenStore
+from kafka_zk.zk.errors import SessionExpired, ZkError
+from kafka_zk.zk.operations import Operation
+from kafka_zk.zk.session import NodeData
 from kafka_zk.zk.znodes.access import DelegationTokenZNode
 from tests.simulation.model_zookeeper import ModelZooKeeper
 
@@ -31,7 +34,8 @@ def server() -> ModelZooKeeper:
 
 @pytest.fixture
 def clock() -> SimClock:
-    return SimClock()
+    # The znodes of the model are of the time 0: its notices must not look old.
+    return SimClock(wall_ms=0)
 
 
 def store_of(server: ModelZooKeeper, clock: SimClock) -> TokenStore:
@@ -127,6 +131,124 @@ def test_a_renewal_never_brings_back_what_was_just_removed(clock: SimClock) -> N
         store.stop()
         assert DelegationTokenZNode.path(token.token_id) not in server.nodes, seed
         assert store.all() == [], seed
+
+
+def settle() -> None:
+    for _ in range(100):
+        gevent.sleep(0)
+
+
+def known(store: TokenStore) -> set[str]:
+    return {token.token_id for token in store.all()}
+
+
+def test_a_renewal_on_another_broker_never_brings_back_what_was_removed(
+    store: TokenStore, server: ModelZooKeeper, clock: SimClock
+) -> None:
+    """Not even before its notice has come there. Kafka writes such a token again."""
+    token, hmac = store.create(ALICE, ALICE, (), -1)
+    there = store_of(server, clock)
+    store.expire(ALICE, hmac, -1)
+    assert known(there) == {token.token_id}, "it has not heard of it"
+    with pytest.raises(DelegationTokenNotFound):
+        there.renew(ALICE, hmac, -1)
+    assert DelegationTokenZNode.path(token.token_id) not in server.nodes
+    assert known(there) == set()
+    there.stop()
+
+
+def test_the_sweep_spares_what_another_broker_has_renewed(
+    store: TokenStore, server: ModelZooKeeper, clock: SimClock
+) -> None:
+    """Nor before the notice has come: a broker becomes controller, and sweeps, before it has read all tokens again."""
+    token, hmac = store.create(ALICE, ALICE, (), -1)
+    there = store_of(server, clock)
+    clock.advance(90_000)
+    there.renew(ALICE, hmac, -1)
+    clock.advance(10_001)
+    store.sweep()
+    settle()
+    assert known(store) == known(there) == {token.token_id}
+    there.stop()
+
+
+def test_the_sweep_leaves_what_is_renewed_under_its_eyes(
+    store: TokenStore, server: ModelZooKeeper, clock: SimClock
+) -> None:
+    token, _ = store.create(ALICE, ALICE, (), -1)
+    path = DelegationTokenZNode.path(token.token_id)
+    renewed = DelegationTokenZNode.encode(RULES.renewed(token, -1, 90_000))
+    clock.advance(100_001)
+
+    def renew_first(batch: Sequence[Operation]) -> None:
+        server.cut = lambda batch: None
+        server.client().set(path, renewed)
+
+    server.cut = renew_first
+    store.sweep()
+    assert path in server.nodes
+
+
+def test_whatever_ends_between_a_change_and_its_notice_no_broker_misses_it(
+    store: TokenStore, server: ModelZooKeeper, clock: SimClock
+) -> None:
+    """A token that was removed must not log anybody in where its removal was not announced."""
+    token, hmac = store.create(ALICE, ALICE, (), -1)
+    there = store_of(server, clock)
+
+    def end_after_the_removal(batch: Sequence[Operation]) -> None:
+        if DelegationTokenZNode.path(token.token_id) not in server.nodes:
+            raise SessionExpired
+
+    server.cut = end_after_the_removal
+    store.expire(ALICE, hmac, -1)
+    settle()
+    assert known(there) == set()
+    there.stop()
+
+
+def test_what_changes_while_all_tokens_are_read_counts(
+    store: TokenStore, server: ModelZooKeeper, clock: SimClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new session reads all of them while notices still come in."""
+    there = store_of(server, clock)
+    first, hmac = there.create(ALICE, ALICE, (), -1)
+    settle()
+    client = store._zk
+    get_many = client.get_many
+
+    def read_slowly(paths: Iterable[str]) -> list[NodeData | ZkError]:
+        monkeypatch.setattr(client, "get_many", get_many)
+        found = get_many(paths)
+        there.expire(ALICE, hmac, -1)
+        there.create(ALICE, ALICE, (), -1)
+        settle()
+        return found
+
+    monkeypatch.setattr(client, "get_many", read_slowly)
+    store.load()
+    settle()
+    assert known(store) == known(there) != {first.token_id}
+    there.stop()
+
+
+def test_a_request_for_many_owners_costs_no_more_than_one(store: TokenStore) -> None:
+    """Anybody who has logged in may send one: each token must not be compared with each of them."""
+    token = RULES.new_token(ALICE, ALICE, [BOB], -1, 0)
+    compared: list[object] = []
+
+    class Owner(str):
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return str(self) == other
+
+        __hash__ = str.__hash__
+
+    owners = {Owner(f"User:{number}") for number in range(1_000)}
+    compared.clear()
+    no = {"may_describe_token": lambda _: False, "may_describe_tokens_of": lambda _: False}
+    assert not may_describe(token, CAROL, owners, **no)
+    assert len(compared) < 10
 
 
 def test_what_others_changed_while_there_was_no_session_is_read_again(
