@@ -29,6 +29,7 @@ from kafka_zk.network.listener import Listener
 from kafka_zk.network.listener_tls import ListenerTls, TlsListeners, uses_tls
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, IpConnectionRates
+from kafka_zk.network.read_watch import ReadWatch
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.request_memory import MeteredHandler, MeteredReader, RequestMemory
 from kafka_zk.network.server_metrics import SocketServerMetrics
@@ -87,6 +88,7 @@ class SocketServer:
         # An idle pool is false.
         self._read_pool = WorkerPool(READ_POOL_THREADS) if read_pool is None else read_pool
         self._handshakes = WorkerPool(HANDSHAKE_THREADS)
+        self._watch = ReadWatch()
         self._tls = tls
         self._buffers = BufferPool()
         self._turns = TurnTable()
@@ -138,6 +140,7 @@ class SocketServer:
         if self._owns_pool:
             self._read_pool.kill()
         self._handshakes.kill()
+        self._watch.stop()
         log.info("%s Shutdown completed", self._log_prefix)
 
     def use_endpoints_of(self, settings: SocketServerSettings) -> None:
@@ -272,7 +275,10 @@ class SocketServer:
         except TlsError as error:
             # The listener is being closed, and its stores are forgotten.
             raise CloseConnection(f"The listener {listener_name} cannot be used: {error}") from error
-        return TlsTransport(sock, parking, pool=self._read_pool, handshakes=self._handshakes, security=security)
+        self._watch.start()
+        return TlsTransport(
+            sock, parking, pool=self._read_pool, handshakes=self._handshakes, watch=self._watch, security=security
+        )
 
     def _check_tls(self, endpoint: EndPoint) -> None:
         """May block on the disk. Raises NetworkError for a listener whose stores cannot be read."""

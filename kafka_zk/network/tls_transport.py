@@ -24,6 +24,7 @@ from kafka_zk.network.errors import EndOfStream, HandshakeFailed, PeerClosed, Re
 from kafka_zk.network.listener_tls import ListenerTls
 from kafka_zk.network.parking import Parking
 from kafka_zk.network.parts import IN_MEMORY, FileSlice, Part
+from kafka_zk.network.read_watch import ReadWatch
 from kafka_zk.network.tls_stream import CHUNK_BYTES, Step, TlsStream
 from kafka_zk.network.transport import (
     COPIED_BYTES,
@@ -57,18 +58,27 @@ class TlsTransport:
         "_pool",
         "_security",
         "_stream",
+        "_watch",
         "cipher",
         "sock",
     )
 
     def __init__(
-        self, sock: socket.socket, parking: Parking, *, pool: WorkerPool, handshakes: WorkerPool, security: ListenerTls
+        self,
+        sock: socket.socket,
+        parking: Parking,
+        *,
+        pool: WorkerPool,
+        handshakes: WorkerPool,
+        watch: ReadWatch,
+        security: ListenerTls,
     ) -> None:
         self.sock = sock
         self.cipher: tuple[str, str] | None = None
         self._parking = parking
         self._pool = pool
         self._handshakes = handshakes
+        self._watch = watch
         self._security = security
         self._kernel_encrypts = False
         self._stream: TlsStream | None = None
@@ -124,12 +134,15 @@ class TlsTransport:
             # What is at hand is for the next wait: no socket will tell of it.
             self._parking.has_buffered = stream.has_buffered
             return 0
+        self._watch.begin(self.sock)
         try:
             count = stream.recv_into(room)
         except BlockingIOError:
             return 0
         except OSError as error:
             raise PeerClosed(str(error)) from error
+        finally:
+            self._watch.end()
         if not count:
             raise EndOfStream("end of stream")
         self._parking.has_buffered = stream.has_buffered

@@ -20,6 +20,7 @@ from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import BUFFER_BYTES
 from kafka_zk.network.listener_tls import ListenerTls
+from kafka_zk.network.read_watch import LOOK_S, ReadWatch
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.tls_stream import RECEIVED_BYTES, Step, TlsStream
@@ -178,3 +179,38 @@ def test_a_listener_whose_stores_cannot_be_read_does_not_open() -> None:
         with pytest.raises(NetworkError, match="The listener NEW cannot be opened: Failed to load the store"):
             server.use_endpoints_of(SocketServerSettings(endpoints=more))
         assert server.open_listeners == {"SSL", "PLAINTEXT"}
+
+
+def test_a_read_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def read_on(stream: TlsStream, room: memoryview) -> int:
+        """As OpenSSL does with records that hold no data."""
+        end_s = time.monotonic() + TIMEOUT_S / 3
+        while time.monotonic() < end_s:
+            with suppress(BlockingIOError):
+                if not socket.socket.recv(stream.sock, 1):
+                    break
+        raise OSError("the end of a long read")
+
+    with serving(Script()) as server:
+        client = TlsClient(server)
+        assert client.ask(b"e") == b"e"
+        (connection,) = server.connections()
+        monkeypatch.setattr(TlsStream, "recv_into", read_on)
+        client.send(b"e")
+        assert client.is_closed()
+        wait_until(lambda: not server.connection_count)
+    assert f"Closing the connection with ('127.0.0.1', {connection.client_port}): it sends only what" in caplog.text
+
+
+def test_a_read_that_waits_for_the_machine_goes_on() -> None:
+    ours, theirs = socket.socketpair()
+    watch = ReadWatch()
+    watch.start()
+    watch.begin(ours)
+    time.sleep(5 * LOOK_S)
+    watch.end()
+    watch.stop()
+    theirs.send(b"there")
+    assert ours.recv(5) == b"there"
+    ours.close()
+    theirs.close()

@@ -10,6 +10,20 @@ SERVER = "tests/integration/network/test_socket_server_tls.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="no client keeps the loop in one read",
+        file="kafka_zk/network/tls_transport.py",
+        old="        self._watch.begin(self.sock)\n",
+        new="",
+        tests=f"{SERVER} -k does_not_end",
+    ),
+    Mutant(
+        breaks="a machine that stands still ends no connection",
+        file="kafka_zk/network/read_watch.py",
+        old="time.clock_gettime(clock)\n",
+        new="time.monotonic()\n",
+        tests=f"{SERVER} -k waits_for_the_machine",
+    ),
+    Mutant(
         breaks="what is decrypted while there is no memory for requests is not forgotten",
         file="kafka_zk/network/tls_transport.py",
         old="        if not room:\n",
