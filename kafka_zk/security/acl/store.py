@@ -27,7 +27,7 @@ from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.security.acl.cache import ABSENT, NO_ACLS, NOBODY, AclCache, VersionedAcls
 from kafka_zk.security.acl.rules import Acl, ResourcePattern, code_named, from_znode, stored_pattern_type, to_znode
 from kafka_zk.zk.announced import change_announced
-from kafka_zk.zk.errors import BadVersion, MalformedZNode, NodeExists, NoNode, ZkError
+from kafka_zk.zk.errors import BadVersion, MalformedZNode, NoAuth, NodeExists, NoNode, ZkError
 from kafka_zk.zk.operations import Create, Delete, SetData
 from kafka_zk.zk.session import NodeData, ZkClient
 from kafka_zk.zk.znodes.access import (
@@ -59,6 +59,7 @@ class AclStore:
         self._zk = zk
         self._cache = cache
         self._chance = chance or random.Random()
+        self._is_loaded = False
         self.lock = RLock()
         """Held by whoever changes the cache; checks read without it."""
 
@@ -70,7 +71,10 @@ class AclStore:
     # -- reading
 
     def load(self) -> None:
-        """Blocks. Read all rules, and put them in place of those known so far at once. Raises ZkError."""
+        """Blocks. Read all rules, and put them in place of those known so far at once.
+
+        Raises ZkError; the first time also NoAuth for a single znode, which later keeps its last known rules.
+        """
         with self.lock:
             loaded = AclCache()
             for patterns in _batches(self._stored_patterns(), READ_AT_ONCE):
@@ -78,6 +82,7 @@ class AclStore:
                 for pattern, answer in in_slices(list(zip(patterns, answers, strict=True))):
                     loaded.put(pattern, self._read(pattern, answer))
             self._cache.replace_all(loaded)
+            self._is_loaded = True
 
     def refresh(self, pattern: ResourcePattern) -> None:
         """Blocks. Read the rules of one pattern after a notice. Raises ZkError."""
@@ -116,8 +121,13 @@ class AclStore:
 
     def _read(self, pattern: ResourcePattern, answer: NodeData | ZkError) -> VersionedAcls:
         """The rules that a znode holds; where it is unreadable, those known before, with its version."""
+        before = self._cache.get(pattern)
         if isinstance(answer, NoNode):
             return NO_ACLS
+        if isinstance(answer, NoAuth) and self._is_loaded:
+            # All other changes must still be learned of.
+            log.error("Keeping the last known ACLs of %s, whose znode may not be read: %s", pattern, answer)
+            return (before or NO_ACLS)._replace(is_readable=False)
         if isinstance(answer, ZkError):
             raise answer
         data, stat = answer
@@ -126,7 +136,6 @@ class AclStore:
                 raise MalformedZNode(_path(pattern), "it is empty")
             return VersionedAcls(from_znode(ResourceZNode.decode(data, stat, _path(pattern))), stat.version)
         except MalformedZNode as error:
-            before = self._cache.get(pattern)
             log.error("Keeping the last known ACLs of %s, whose znode cannot be read: %s", pattern, error)
             return VersionedAcls(NOBODY if before is None else before.acls, stat.version, is_readable=False)
 

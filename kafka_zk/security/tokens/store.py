@@ -87,7 +87,7 @@ class TokenStore:
             self._sweep.kill()
 
     def load(self) -> None:
-        """Blocks. Know exactly the tokens in ZooKeeper. Raises ZkError."""
+        """Blocks. Know exactly the tokens in ZooKeeper, but for those that may not be read. Raises ZkError."""
         with self._turn:
             ids = self._zk.children(DelegationTokenZNode.PARENT)
             log.info("%s Loading the token cache. Total token count: %d", self._log_prefix, len(ids))
@@ -100,7 +100,8 @@ class TokenStore:
                     if isinstance(read, NoNode):
                         self._forget(token_id)
                     elif isinstance(read, ZkError):
-                        raise read
+                        # Of another identity: that must stop neither a start nor what follows from a new session.
+                        log.error("%s Error while getting Token for tokenId: %s: %s", self._log_prefix, token_id, read)
                     else:
                         self._remember_stored(token_id, *read)
 

@@ -46,6 +46,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{CHANGES} -k between_a_removal",
     ),
     Mutant(
+        breaks="one znode that may not be read does not stop the rest",
+        file=f"{ACL}/store.py",
+        old="        if isinstance(answer, NoAuth) and self._is_loaded:\n",
+        new="        if False:\n",
+        tests=f"{CHANGES} -k may_not_be_read_any_more",
+    ),
+    Mutant(
         breaks="rules that nobody can read are not removed with others",
         file=f"{ACL}/store.py",
         old="                if not (acls or before.acls or before.is_readable):\n                    return\n",

@@ -20,7 +20,7 @@ from kafka_zk.security.acl.filters import EVERYTHING, AclFilter, EntryFilter, Pa
 from kafka_zk.security.acl.following import AclFollower
 from kafka_zk.security.acl.rules import Acl, AclBinding, ResourcePattern
 from kafka_zk.security.acl.store import AclStore
-from kafka_zk.zk.errors import SessionExpired
+from kafka_zk.zk.errors import NoAuth, SessionExpired
 from kafka_zk.zk.znodes.access import ResourceZNode
 from tests.simulation.model_zookeeper import Cut, ModelZooKeeper
 
@@ -273,6 +273,23 @@ def test_after_a_lost_session_everything_is_read_again(brokers: list[Broker]) ->
     there.zk.expire()
     settle()
     assert dict(there.cache) == dict(here.cache)
+
+
+def test_rules_that_may_not_be_read_any_more_keep_no_others_from_being_read_again(
+    server: ModelZooKeeper, brokers: list[Broker]
+) -> None:
+    """A znode whose access list somebody has changed: it keeps its last known rules. A start fails, and says why."""
+    here, there = brokers
+    other = ResourcePattern(TOPIC, "other", PatternType.LITERAL)
+    here.changes.create([*bound("bob"), *bound("eve", pattern=other)])
+    settle()
+    there.follower.stop()
+    here.changes.delete([filter_of(None, "other")])
+    server.hidden.add(PATH)
+    there.zk.expire()
+    assert (there.rules(), there.rules(other)) == ({reads("bob")}, frozenset())
+    with pytest.raises(NoAuth):
+        started(server)
 
 
 def test_rules_of_one_resource_share_one_fate(brokers: list[Broker]) -> None:

@@ -273,6 +273,20 @@ def test_garbage_in_a_znode_keeps_the_last_good_token(store: TokenStore, server:
     assert store.scram_login("SCRAM-SHA-256", token.token_id) is not None
 
 
+def test_a_token_that_may_not_be_read_stops_neither_a_start_nor_a_new_session(
+    store: TokenStore, server: ModelZooKeeper, clock: SimClock
+) -> None:
+    """It belongs to another identity in ZooKeeper. Kafka logs it, and goes on."""
+    mine, _ = store.create(ALICE, ALICE, (), -1)
+    foreign, _ = store.create(ALICE, ALICE, (), -1)
+    server.hidden.add(DelegationTokenZNode.path(foreign.token_id))
+    late = store_of(server, clock)
+    assert known(late) == {mine.token_id}
+    store.load()
+    assert known(store) == {mine.token_id, foreign.token_id}, "the last known one stays"
+    late.stop()
+
+
 def test_a_login_has_the_owner_and_the_end_of_the_token(store: TokenStore) -> None:
     token, hmac = store.create(ALICE, BOB, (), -1)
     login = store.scram_login("SCRAM-SHA-512", token.token_id)
