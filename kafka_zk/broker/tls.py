@@ -90,25 +90,30 @@ class BrokerTls:
         for name in _encrypting(now) - self._listeners.keys():
             self._listeners[name] = _in_thread(partial(listener_tls, now, name))
             _tell(self._listeners[name])
-        for name, used in list(self._listeners.items()):
+        for name in list(self._listeners):
             settings = _changed_settings(before, now, name)
-            if settings is not None:
-                self._use(name, used, settings)
+            # Again if a file was read again meanwhile, of the store that was.
+            while settings is not None and not self._use(name, self._listeners[name], settings):
+                pass
 
     def reload_changed_files(self, now: BrokerConfig) -> None:
         """Blocks. Read those stores again whose files were written since, unless `now` changes their settings, too.
 
-        Raises ConfigException, and then goes on with what was used.
+        A change that comes meanwhile counts. Raises ConfigException, and then goes on with what was used.
         """
         for name, used in list(self._listeners.items()):
             if _changed_settings(self._config, now, name) is None and stamps_of(used.settings) != used.stamps:
                 self._use(name, used, used.settings)
 
-    def _use(self, name: str, used: ListenerTls, settings: TlsSettings) -> None:
+    def _use(self, name: str, used: ListenerTls, settings: TlsSettings) -> bool:
+        """Blocks. Replace `used`; False if somebody else has done so meanwhile. Raises ConfigException."""
         found = _in_thread(partial(_replaced, name, used, settings, self._config))
         peers = _in_thread(partial(client_context, found.settings))
+        if self._listeners.get(name) is not used:
+            return False
         self._listeners[name], self._peers[name] = found, peers
         _tell(found)
+        return True
 
 
 def _replaced(name: str, used: ListenerTls, settings: TlsSettings, config: BrokerConfig) -> ListenerTls:

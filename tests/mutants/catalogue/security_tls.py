@@ -6,9 +6,24 @@ from tests.mutants.catalogue.mutant import Mutant
 
 CONTEXTS = "tests/unit/tls/test_contexts.py"
 STORES = "tests/unit/tls/test_stores.py"
+MEETINGS = "tests/integration/tls/test_reload_meetings.py"
 SERVER = "tests/integration/network/test_socket_server_tls.py"
 
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="stores that are read again do not undo a change",
+        file="kafka_zk/broker/tls.py",
+        old="        if self._listeners.get(name) is not used:\n            return False\n",
+        new="",
+        tests=f"{MEETINGS} -k undo",
+    ),
+    Mutant(
+        breaks="a listener that is being closed gets no stores anew",
+        file="kafka_zk/broker/tls.py",
+        old="            if listener_name not in _encrypting(self._config):\n",
+        new="            if not listener_name:\n",
+        tests=f"{MEETINGS} -k removed",
+    ),
     Mutant(
         breaks="no client keeps the loop in one read",
         file="kafka_zk/network/tls_transport.py",
