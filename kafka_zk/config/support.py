@@ -14,6 +14,7 @@ from kafka_zk.config.declaration import INT, LOW, PASSWORD, STRING, Config, Conf
 from kafka_zk.config.errors import UnsupportedConfig, invalid_value
 from kafka_zk.config.layers import PER_LISTENER, listener_key, listener_key_base
 from kafka_zk.config.parsed_broker import ParsedBroker
+from kafka_zk.config.security_values import BUILT_IN_CLASSES, security_remark, without_mechanism
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.validators import between
 from kafka_zk.config.values import ConfigType, ConfigValue
@@ -129,8 +130,8 @@ def check_supported(config: ParsedBroker) -> None:
 
 
 def check_loadable(row: Config, value: ConfigValue) -> None:
-    """Raise ConfigException for a Java class: there are none here but those that Kafka takes by default."""
-    if row.type is ConfigType.CLASS and value is not None and value != row.default:
+    """Raise ConfigException for a Java class: there are none here but those that Kafka itself brings."""
+    if row.type is ConfigType.CLASS and value not in (None, row.default, *BUILT_IN_CLASSES.get(row.name, ())):
         raise invalid_value(row.name, value, f"Class {value} could not be found.")
 
 
@@ -143,14 +144,24 @@ def start_up_warnings(config: ParsedBroker) -> list[str]:
             warnings += _plugin_warning(config, name)
         elif row is not None:
             if row.read_by is None and name in config.layers.given and name not in _SILENT:
-                warnings.append(
-                    f"Config {name} is not supported yet: its value is validated and reported, but has no effect."
-                )
+                warnings += _unread_warning(config, name)
         elif name.startswith("listener.name."):
             warnings += _listener_warning(config, name)
         elif not name.startswith(_AUTHORIZER_KEYS):
             warnings.append(f"Config {name} is unknown: its value is reported, but has no effect.")
     return warnings
+
+
+def _unread_warning(config: ParsedBroker, name: str) -> list[str]:
+    remark = security_remark(name, config.originals[name].strip(), has_mechanism=False)
+    if remark is not None:
+        return _told(name, remark)
+    return [f"Config {name} is not supported yet: its value is validated and reported, but has no effect."]
+
+
+def _told(name: str, remark: str) -> list[str]:
+    """One sentence, or none: a remark goes on after the key, some after a colon."""
+    return [f"Config {name}{'' if remark.startswith(':') else ' '}{remark}"] if remark else []
 
 
 def _listener_warning(config: ParsedBroker, name: str) -> list[str]:
@@ -163,8 +174,12 @@ def _listener_warning(config: ParsedBroker, name: str) -> list[str]:
     if base.startswith(_LISTENER_SECURITY):
         if base.endswith(_OF_MECHANISMS):
             return []
-        if any(row.read_by is not None and base.endswith(key) for key, row in BROKER_KEYS.items()):
+        key = without_mechanism(base)
+        if any(row.read_by is not None and base.endswith(read) for read, row in BROKER_KEYS.items()):
             return []
+        remark = security_remark(key, config.originals[name].strip(), has_mechanism=key != base)
+        if remark is not None:
+            return _told(name, remark)
         return [f"Config {name} is not supported yet: its value is reported, but has no effect."]
     return [f"Config {name} has no effect: {base} cannot be set per listener."]
 

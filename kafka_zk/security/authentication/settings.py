@@ -121,10 +121,14 @@ def token_rules(config: BrokerConfig, listener_name: str) -> TokenRules:
     """The sasl.oauthbearer.* values of a listener, as far as they judge a token."""
 
     def value(name: str) -> object:
-        return config.for_listener(listener_name, f"sasl.oauthbearer.{name}", mechanism=OAUTHBEARER)
+        return config.for_listener(listener_name, name, mechanism=OAUTHBEARER)
 
-    audiences, issuer, skew_s = value("expected.audience"), value("expected.issuer"), value("clock.skew.seconds")
-    scope_claim, subject_claim = value("scope.claim.name"), value("sub.claim.name")
+    audiences, issuer, skew_s = (
+        value("sasl.oauthbearer.expected.audience"),
+        value("sasl.oauthbearer.expected.issuer"),
+        value("sasl.oauthbearer.clock.skew.seconds"),
+    )
+    scope_claim, subject_claim = value("sasl.oauthbearer.scope.claim.name"), value("sasl.oauthbearer.sub.claim.name")
     assert isinstance(audiences, list | None) and isinstance(skew_s, int)
     return TokenRules(
         tuple(audiences or ()),
@@ -151,14 +155,14 @@ def kerberos_settings(config: BrokerConfig, listener_name: str) -> KerberosSetti
     """Raises ConfigException for a value that cannot be read."""
 
     def value(name: str) -> object:
-        return config.for_listener(listener_name, f"sasl.kerberos.{name}", mechanism=GSSAPI)
+        return config.for_listener(listener_name, name, mechanism=GSSAPI)
 
     service_name, rules, least_ms = (
-        value("service.name"),
-        value("principal.to.local.rules"),
-        value("min.time.before.relogin"),
+        value("sasl.kerberos.service.name"),
+        value("sasl.kerberos.principal.to.local.rules"),
+        value("sasl.kerberos.min.time.before.relogin"),
     )
-    factor, jitter = value("ticket.renew.window.factor"), value("ticket.renew.jitter")
+    factor, jitter = value("sasl.kerberos.ticket.renew.window.factor"), value("sasl.kerberos.ticket.renew.jitter")
     assert isinstance(rules, list) and isinstance(least_ms, int)
     assert isinstance(factor, float | int) and isinstance(jitter, float | int)
     return KerberosSettings(
@@ -167,7 +171,7 @@ def kerberos_settings(config: BrokerConfig, listener_name: str) -> KerberosSetti
         factor,
         jitter,
         least_ms,
-        str(value("kinit.cmd")),
+        str(value("sasl.kerberos.kinit.cmd")),
     )
 
 
@@ -175,17 +179,17 @@ def key_source(config: BrokerConfig, listener_name: str) -> KeySource:
     """Where the keys are. Raises ConfigException without a URL."""
 
     def value(name: str) -> object:
-        return config.for_listener(listener_name, f"sasl.oauthbearer.jwks.endpoint.{name}", mechanism=OAUTHBEARER)
+        return config.for_listener(listener_name, name, mechanism=OAUTHBEARER)
 
-    url = value("url")
+    url = value("sasl.oauthbearer.jwks.endpoint.url")
     if not isinstance(url, str) or not url.strip():
         raise ConfigException(
             "The OAuth configuration option sasl.oauthbearer.jwks.endpoint.url value must be non-null"
         )
     refresh_ms, backoff_ms, backoff_max_ms = (
-        value("refresh.ms"),
-        value("retry.backoff.ms"),
-        value("retry.backoff.max.ms"),
+        value("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+        value("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
+        value("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
     )
     assert isinstance(refresh_ms, int) and isinstance(backoff_ms, int) and isinstance(backoff_max_ms, int)
     return KeySource(url.strip(), refresh_ms, backoff_ms, backoff_max_ms)

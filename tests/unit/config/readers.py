@@ -29,6 +29,11 @@ _READ_THROUGH: dict[str, tuple[str, ...]] = {
     "log.roll.hours": ("log_roll_ms",),
     "log.roll.jitter.hours": ("log_roll_jitter_ms",),
     "node.id": ("broker_id",),
+    # By PasswordEncoder.of, for whom the old secret is only a reason to be asked once more.
+    **{
+        f"password.encoder.{name}": ("password_encoder_old_secret",)
+        for name in ("cipher.algorithm", "iterations", "key.length", "keyfactory.algorithm", "secret")
+    },
     "security.inter.broker.protocol": ("inter_broker_listener_name",),
     # With the system properties that stand in for them (zk/tls_settings.py).
     **{

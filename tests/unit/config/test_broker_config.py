@@ -3,7 +3,9 @@ import pytest
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.security_values import BUILT_IN_CLASSES, security_remark
 from kafka_zk.config.support import start_up_warnings
+from kafka_zk.config.tables.broker import BROKER_KEYS
 from kafka_zk.config.topic import LogConfig
 
 
@@ -157,8 +159,58 @@ def test_what_a_listener_cannot_have_of_its_own_is_not_ignored_in_silence():
     ]
     assert warnings_of(with_listeners(out_ssl_keystore_location="f", out_plain_sasl_jaas_config="x")) == []
     assert warnings_of(with_listeners(out_ssl_provider="f")) == [
-        f"{prefix}out.ssl.provider is not supported yet: its value is reported, but has no effect."
+        f"{prefix}out.ssl.provider: ignoring f, since TLS is OpenSSL's here."
     ]
+
+
+JAVA_SECURITY = "org.apache.kafka.common.security"
+SECURITY = ("authorizer.", "connection.failed.authentication.", "connections.max.reauth.", "delegation.", "principal.",
+            "password.encoder.", "sasl.", "security.", "ssl.", "zookeeper.set.acl", "zookeeper.ssl.")  # fmt: skip
+
+
+def test_no_key_of_security_is_called_unsupported():
+    for name, row in BROKER_KEYS.items():
+        if name.startswith(SECURITY) and name != "security.providers":
+            remark = security_remark(name, str(row.default or ""), has_mechanism=True)
+            assert row.read_by is not None or remark == "", f"what is to be said of {name}?"
+
+
+def test_a_key_that_encodes_passwords_or_judges_tokens_raises_no_warning():
+    assert warnings_of(given(password_encoder_secret="s", password_encoder_iterations="5000")) == []
+    token_keys = BrokerConfig.from_properties({
+        "zookeeper.connect": "h:1",
+        "listeners": "OUT://:9092",
+        "listener.security.protocol.map": "OUT:PLAINTEXT",
+        "inter.broker.listener.name": "OUT",
+        "sasl.oauthbearer.expected.issuer": "https://issuer",
+        "listener.name.out.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": "https://keys",
+        "listener.name.out.oauthbearer.sasl.login.refresh.window.factor": "0.5",
+    })  # fmt: skip
+    assert warnings_of(token_keys) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("ssl.protocol", "TLSv1.2", None),
+        ("ssl.keymanager.algorithm", "PKIX", None),
+        ("ssl.secure.random.implementation", "SHA1PRNG", None),
+        ("ssl.provider", "BCJSSE", ": ignoring BCJSSE, since TLS is OpenSSL's here."),
+        ("principal.builder.class", f"{JAVA_SECURITY}.authenticator.DefaultKafkaPrincipalBuilder", None),
+        ("ssl.engine.factory.class", f"{JAVA_SECURITY}.ssl.DefaultSslEngineFactory", None),
+        ("sasl.jaas.config", "x", " has no effect: it counts with the prefix of a listener and a mechanism only."),
+        ("sasl.mechanism.controller.protocol", "PLAIN", None),
+    ],
+)
+def test_of_what_a_jvm_would_choose_only_what_is_lost_is_told(key: str, value: str, told: str | None):
+    config = BrokerConfig.from_properties({"zookeeper.connect": "h:1", key: value})
+    assert warnings_of(config) == ([f"Config {key}{told}"] if told else [])
+
+
+def test_a_class_that_kafka_does_not_bring_stops_the_start():
+    for key in BUILT_IN_CLASSES:
+        with pytest.raises(ConfigException, match=r"Class com\.example\.Own could not be found"):
+            BrokerConfig.from_properties({"zookeeper.connect": "h:1", key: "com.example.Own"})
 
 
 def test_thread_counts_raise_no_warning_because_one_loop_replaces_the_threads():
