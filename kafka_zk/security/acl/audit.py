@@ -1,6 +1,7 @@
 """The lines of the audit log, kafka.authorizer.logger.
 
 Role        Pure.
+Invariants  One check gives one line: no name makes two of it.
 Source      AclAuthorizer.logAuditMessage; Action.logIfAllowed, logIfDenied.
 """
 
@@ -31,11 +32,17 @@ def resource_text(resource_type: int, name: str, pattern_type: int = PatternType
 def line(
     principal: str, host: str, api_key: int, operation: int, resource: str, *, allowed: bool, reference_count: int
 ) -> str:
-    """One line. `reference_count`: how often the request names the resource."""
+    """One line, whatever characters a client has put into a name. `reference_count`: how often the request names it."""
     outcome = "Allowed" if allowed else "Denied"
     api = API_TABLE.get(api_key)
-    return (
+    text = (
         f"Principal = {principal} is {outcome} Operation = {pascal_case(Operation(operation))} "
         f"from host = {host} on resource = {resource} "
         f"for request = {api.name if api else api_key} with resourceRefCount = {reference_count}"
     )
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    r"""\n for the end of a line: what follows would look like a line of its own."""
+    return character if character.isprintable() else character.encode("unicode_escape").decode()

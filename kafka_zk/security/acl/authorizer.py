@@ -25,6 +25,9 @@ TRACE: Final = 5
 MOST_REMEMBERED: Final = 50_000
 """Decisions; about 20 MB with long names. Then all are forgotten."""
 
+LONGEST_REMEMBERED: Final = 512
+"""Characters of a principal and a name: no topic is longer. Clients may ask about names of 32 KB."""
+
 log = logging.getLogger("kafka.authorizer.logger")
 
 # By Audit: the level of a permission's line, and of a denial's.
@@ -76,9 +79,11 @@ class AclAuthorizer:
         key = (asker.principal, asker.client_host, operation, resource_type, name)
         decision = self._remembered.get(key)
         if decision is None:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            decision = self._remembered[key] = decide(cache, self._policy, *key)
+            decision = decide(cache, self._policy, *key)
+            if len(name) + len(asker.principal) <= LONGEST_REMEMBERED:
+                if len(self._remembered) >= MOST_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[key] = decision
         level = _ALLOWED_LEVELS[audit] if decision.allowed else _DENIED_LEVELS[audit]
         if log.isEnabledFor(level):
             self._tell(level, asker, key, decision, reference_count)

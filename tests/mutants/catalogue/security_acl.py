@@ -46,6 +46,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{CHANGES} -k between_a_removal",
     ),
     Mutant(
+        breaks="names of any length are not remembered",
+        file=f"{ACL}/authorizer.py",
+        old="            if len(name) + len(asker.principal) <= LONGEST_REMEMBERED:\n",
+        new="            if True:\n",
+        tests=f"{APIS} -k fill_memory",
+    ),
+    Mutant(
+        breaks="no name makes two lines of the audit log",
+        file=f"{ACL}/audit.py",
+        old='    return text if text.isprintable() else "".join(map(_shown, text))\n',
+        new="    return text\n",
+        tests=f"{APIS} -k two_lines",
+    ),
+    Mutant(
         breaks="one znode that may not be read does not stop the rest",
         file=f"{ACL}/store.py",
         old="        if isinstance(answer, NoAuth) and self._is_loaded:\n",

@@ -189,6 +189,25 @@ def test_the_audit_log_says_who_was_denied_what_and_at_trace_what_nobody_asked_f
         assert audit(caplog) == [(logging.DEBUG, allowed), (TRACE, denied)]
 
 
+def test_no_name_makes_two_lines_of_one(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    authorize(broker)
+    forged = "t\nPrincipal = User:eve is Allowed Operation = Alter"
+    with caplog.at_level(logging.INFO, "kafka.authorizer.logger"):
+        broker.call(metadata.MetadataRequest(topics=[metadata.MetadataRequestTopic(name=forged)]), 4)
+    ((_, line),) = audit(caplog)
+    assert "\n" not in line and r"Topic:LITERAL:t\nPrincipal" in line
+
+
+def test_names_that_only_fill_memory_are_not_remembered(broker: Broker) -> None:
+    """Whoever may connect may ask about 50,000 groups with names of 32 KB."""
+    authorizer = authorize(broker, (ResourceType.TOPIC, "t", Operation.READ))
+    asker: Any = SimpleNamespace(api_key=3, principal=ME, client_host="127.0.0.1")
+    assert authorizer.may(asker, Operation.READ, ResourceType.TOPIC, "t")
+    for name in ("g" * 32_000, "g" * 249):
+        assert not authorizer.may(asker, Operation.READ, ResourceType.GROUP, name)
+    assert {len(name) for *_, name in authorizer._remembered} == {1, 249}
+
+
 def test_a_topic_is_asked_about_once_however_many_of_its_partitions_are_read(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
