@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.named_tests import TESTS, named_tests, not_there
+from tests.support.named_tests import TESTS, marked_tests, named_tests, not_there
 
 PAGE = (TESTS.parent / "docs/security-tests.md").read_text()
 COUNT = 40
@@ -20,3 +20,12 @@ def test_each_of_the_forty_has_a_row_with_a_test() -> None:
 def test_every_test_that_is_named_exists() -> None:
     assert named_tests(PAGE)
     assert not_there(named_tests(PAGE)) == []
+
+
+def test_every_test_that_says_which_of_the_forty_it_is_has_its_place_there() -> None:
+    rows = {int(number): named_tests(held_by) for number, held_by in _ROW.findall(PAGE)}
+    marked = marked_tests()
+    assert len(marked) > 50
+    assert [
+        f"{number}: {module}::{test}" for module, test, number in marked if (module, test) not in rows[number]
+    ] == []
