@@ -103,6 +103,8 @@ class ModelZooKeeper:
         """Znodes whose ACL lets the brokers read, not write."""
         self.hidden: set[str] = set()
         """Znodes whose ACL does not let the brokers read."""
+        self.protected: set[str] = set()
+        """Znodes that somebody has given an access list."""
         self.while_disconnected: Callable[[], None] = lambda: None
         """What others do before the client of a cut connection is back."""
 
@@ -389,6 +391,17 @@ class ModelZkClient:
 
     def delete(self, path: str, version: int = -1, *, generation: int | None = None) -> None:
         _raised(self.multi([Delete(path, version)], generation=generation)[0])
+
+    def protect_again(self, paths: Iterable[str]) -> list[ZkError | None]:
+        """Znodes have no access lists here: each call is noted in `protected`, or refused."""
+        answers: list[ZkError | None] = []
+        for path in paths:
+            if path in self.server.forbidden or path not in self.server.nodes:
+                answers.append(NoAuth(path) if path in self.server.forbidden else NoNode(path))
+            else:
+                self.server.protected.add(path)
+                answers.append(None)
+        return answers
 
     # Watches
 

@@ -2,6 +2,7 @@
 
 Role        Acts, through the session, whose own decision about protection is what it writes.
 Invariants  `/` alone, and all that is below the roots: other programs' znodes in the same chroot stay as they are.
+            A znode that refuses is told of and keeps no other from its list; the end is an error then.
 Source      kafka.admin.ZkSecurityMigrator; ZkData.SecureRootPaths.
 """
 
@@ -41,7 +42,7 @@ def migrate(zk: ZkClient, *, must_be_complete: bool) -> int:
 
     Missing roots are created, but for /controller; with `must_be_complete` they end it. Raises ZkError.
     """
-    _tell(zk.protect_again(["/"]))
+    refused = _told(zk.protect_again(["/"]))
     found = zk.exists_many(SECURE_ROOTS)
     missing = [path for path, stat in zip(SECURE_ROOTS, found, strict=True) if stat is None]
     if missing:
@@ -50,37 +51,36 @@ def migrate(zk: ZkClient, *, must_be_complete: bool) -> int:
         if must_be_complete:
             print("Exit the command.")
             return 1
-    failed = None
     for root in SECURE_ROOTS:
         if root != CONTROLLER or root not in missing:
             zk.ensure_path(root)
-            for paths in _below(zk, root):
-                failed = _tell(zk.protect_again(paths)) or failed
-    if failed is not None:
-        raise failed
+            for paths in _below(zk, root, refused):
+                refused += _told(zk.protect_again(paths))
+    if refused:
+        raise refused[-1]
     return 0
 
 
-def _below(zk: ZkClient, root: str) -> Iterator[Sequence[str]]:
-    """Blocks. `root` and all that is below it, level by level, in portions."""
+def _below(zk: ZkClient, root: str, refused: list[ZkError]) -> Iterator[Sequence[str]]:
+    """Blocks. `root` and all below it, level by level, in portions; `refused` gets what does not let us look."""
     level = [root]
     while level:
         deeper: list[str] = []
         for begin in range(0, len(level), MOST_AT_ONCE):
             paths = level[begin : begin + MOST_AT_ONCE]
             # The names first: a list may take away the right to read them.
-            for path, names in zip(paths, zk.children_many(paths), strict=True):
+            answers = zk.children_many(paths)
+            refused += _told([names if isinstance(names, ZkError) else None for names in answers])
+            for path, names in zip(paths, answers, strict=True):
                 if not isinstance(names, ZkError):
                     deeper += [f"{path}/{name}" for name in names]
-                elif not isinstance(names, NoNode):
-                    raise names
             yield paths
         level = deeper
 
 
-def _tell(answers: Sequence[ZkError | None]) -> ZkError | None:
-    """Print refusals; returns the last of them. What is gone meanwhile needs no list."""
+def _told(answers: Sequence[ZkError | None]) -> list[ZkError]:
+    """Print refusals, and return them. What is gone meanwhile needs no list."""
     refused = [answer for answer in answers if answer is not None and not isinstance(answer, NoNode)]
     for answer in refused:
         print(f"Unexpected return code: {NO_AUTH}" if isinstance(answer, NoAuth) else answer)
-    return refused[-1] if refused else None
+    return refused

@@ -13,6 +13,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/zk/test_protection.py",
     ),
     Mutant(
+        breaks="the migration of znodes fails if one refuses",
+        file="kafka_zk/tools/zookeeper_security_migration/command.py",
+        old="    if refused:\n        raise refused[-1]\n",
+        new="",
+        tests="tests/unit/tools/test_zookeeper_security_migration.py -k refuses",
+    ),
+    Mutant(
         breaks="a server must prove that it knows the password",
         file="kafka_zk/sasl/client/digest_md5.py",
         old='            raise ExchangeFailed("The server does not know the password of DIGEST-MD5")\n',
