@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,16 +22,19 @@ from kafka import KafkaConsumer as KafkaPythonConsumer
 from kafka.errors import GroupAuthorizationFailedError
 
 from kafka_zk.client import KafkaConsumer, KafkaProducer
-from kafka_zk.client.errors import SaslAuthenticationException, SslAuthenticationException
+from kafka_zk.client.consumer.records import OffsetAndMetadata
+from kafka_zk.client.errors import SaslAuthenticationException, SslAuthenticationException, java_name
 from kafka_zk.config.properties import parse_properties
 from kafka_zk.protocol.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
+from kafka_zk.protocol.types import TopicPartition
 from tests.support.apache import ToolRun, run_tool
 from tests.support.certificates import CertificateAuthority
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 SCRIPT = SCRIPTS / "secure_cluster.py"
 ENVIRONMENT = {**os.environ, "PYTHON": sys.executable}
-TOPIC, FOREIGN = "app-events", "foreign"
+JAVA = Path(__file__).parents[1] / "java"
+TOPIC, FOREIGN, DESCRIBED = "app-events", "foreign", "app-described"
 PATIENCE_S = 30
 TEXT = {
     f"{kind}.{what}": f"String{what.capitalize()}"
@@ -173,9 +176,65 @@ def test_java_writes_with_a_password_and_reads_with_a_certificate(trial: Trial) 
     assert (read.exit_code, read.stdout.count("\n")) == (0, 1), read
 
 
-def test_java_is_told_the_same_of_a_group_that_it_may_not_use(trial: Trial) -> None:
-    refused = java_consumer(trial, trial.folder / "app.properties", FOREIGN)
-    assert f"org.apache.kafka.common.errors.GroupAuthorizationException: {NO_GROUP}\n" in refused.stderr
+def as_admin(trial: Trial, script: str, *arguments: str) -> None:
+    at = parse_properties((trial.folder / "admin.properties").read_text())["bootstrap.servers"]
+    config = ("--bootstrap-server", at, "--command-config", str(trial.folder / "admin.properties"))
+    done = subprocess.run([str(SCRIPTS / script), *config, *arguments], env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_java_is_told_the_same_of_what_it_may_not_use(trial: Trial) -> None:
+    """Of groups and topics that it may not describe, and of those that it may describe and no more."""
+    as_admin(trial, "kafka-topics.sh", "--create", "--topic", DESCRIBED, "--partitions", "1")
+    deny = ("--add", "--deny-principal", "User:app", "--operation")
+    as_admin(trial, "kafka-acls.sh", *deny, "Read", "--group", DESCRIBED)
+    as_admin(trial, "kafka-acls.sh", *deny, "Write", "--topic", DESCRIBED)
+    config = trial.folder / "app.properties"
+    java = run_tool(str(JAVA / "Denied.java"), str(config), TOPIC, FOREIGN, "app-1", DESCRIBED)
+    assert java.exit_code == 0, java
+    assert ours_denied(trial.properties("app.properties")) == java.stdout.splitlines()
+    assert f"find: org.apache.kafka.common.errors.GroupAuthorizationException: {NO_GROUP}" in java.stdout
+
+
+def ours_denied(login: dict[str, str]) -> list[str]:
+    """The calls of Denied.java, and how they end here."""
+    lines: list[str] = []
+    own, other = TopicPartition(TOPIC, 0), TopicPartition(FOREIGN, 0)
+    at_one = OffsetAndMetadata(1, "", None)
+
+    def attempt(name: str, call: Callable[[], object]) -> None:
+        try:
+            call()
+            lines.append(f"{name}: nothing")
+        except Exception as error:
+            lines.append(f"{name}: {java_name(error)}: {error}")
+
+    def consumer(group: str) -> KafkaConsumer:
+        text = {key: value for key, value in TEXT.items() if ".deserializer" in key}
+        return KafkaConsumer(login | text | {"group.id": group, "enable.auto.commit": "false"})
+
+    with consumer(FOREIGN) as ours:
+        ours.subscribe([TOPIC])
+        attempt("find", lambda: ours.poll(20))
+        ours.unsubscribe()
+        attempt("commit of a foreign group", lambda: ours.commit_sync({own: at_one}))
+        attempt("committed of a foreign group", lambda: ours.committed([own]))
+    with consumer(DESCRIBED) as ours:
+        ours.subscribe([TOPIC])
+        attempt("join", lambda: ours.poll(20))
+        ours.unsubscribe()
+        attempt("commit", lambda: ours.commit_sync({own: at_one}))
+    with consumer("app-1") as ours:
+        attempt("commit of a topic", lambda: ours.commit_sync({other: at_one}))
+        attempt("committed of a topic", lambda: ours.committed([other]))
+        attempt("partitions", lambda: ours.partitions_for(FOREIGN))
+        attempt("ends", lambda: ours.end_offsets([other]))
+        ours.assign([other])
+        attempt("poll", lambda: ours.poll(20))
+    with KafkaProducer(login | {key: value for key, value in TEXT.items() if ".serializer" in key}) as producer:
+        attempt("send", lambda: producer.send(FOREIGN, "x").result(PATIENCE_S))
+        attempt("send to what may be described", lambda: producer.send(DESCRIBED, "x").result(PATIENCE_S))
+    return lines
 
 
 def test_a_wrong_password_is_refused_at_once(trial: Trial, tmp_path: Path) -> None:
