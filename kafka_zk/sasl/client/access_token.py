@@ -11,13 +11,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 import urllib.parse
 from dataclasses import dataclass, field
 from typing import Final
 
 FATAL_STATUSES: Final = frozenset((*range(400, 408), *range(409, 416), 501, 505))
 """Answers after which asking again changes nothing."""
+
+
+LATEST_TIME_S: Final = 253_402_300_799
+"""The end of the year 9999: beyond it a time is no time."""
 
 
 class BadToken(Exception):
@@ -119,6 +122,6 @@ def _milliseconds(claims: dict[str, object], name: str) -> int | None:
     found = claims.get(name)
     if found is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found) or found < 0:
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= LATEST_TIME_S:
         raise BadToken(f"{name} value must be a time")
     return int(found * 1000)

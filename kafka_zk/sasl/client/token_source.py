@@ -14,9 +14,6 @@ import random
 import ssl
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,6 +29,7 @@ from kafka_zk.sasl.client.access_token import (
     request_body,
     token_in,
 )
+from kafka_zk.sasl.http_exchange import exchange
 
 MAX_BYTES: Final = 1024 * 1024
 TIMEOUT_S: Final = 10.0
@@ -72,14 +70,16 @@ class TokenEndpoint:
             "Cache-Control": "no-cache",
             "Content-Type": "application/x-www-form-urlencoded",
         }
-        request = urllib.request.Request(self.url, request_body(self.scope), headers, method="POST")
-        opener = urllib.request.OpenerDirector()
-        # Nothing but these: no redirects, no proxies of the environment, no other protocols.
-        opener.add_handler(urllib.request.HTTPHandler())
-        opener.add_handler(urllib.request.HTTPSHandler(context=self.context or ssl.create_default_context()))
         try:
-            with opener.open(request, timeout=self.timeout_s) as response:
-                status, answer = response.status, _read(response, time.monotonic() + self.timeout_s)
+            status, answer = exchange(
+                self.url,
+                method="POST",
+                body=request_body(self.scope),
+                headers=headers,
+                context=self.context,
+                timeout_s=self.timeout_s,
+                max_bytes=MAX_BYTES,
+            )
         except (OSError, http.client.HTTPException, ValueError) as error:
             # Errors of the HTTP client may quote what it has read.
             raise TokenUnavailable(f"The token endpoint could not be asked: {type(error).__name__}") from None
@@ -92,15 +92,6 @@ class TokenEndpoint:
             return token_in(answer)
         except BadToken as error:
             raise TokenUnavailable(str(error), is_final=True) from None
-
-
-def _read(response: http.client.HTTPResponse, deadline_s: float) -> bytes:
-    text = b""
-    while chunk := response.read1(64 * 1024):
-        text += chunk
-        if len(text) > MAX_BYTES or time.monotonic() > deadline_s:
-            raise OSError("the answer is too large, or takes too long")
-    return text
 
 
 def token_file(path: Path) -> str:
@@ -166,8 +157,10 @@ class TokenSource:
         try:
             with self._fetching:
                 token = self._fetch()
-        except TokenUnavailable as error:
-            log.warning("The access token could not be renewed, the old one stays until it ends: %s", error)
+        except Exception as error:
+            # Also after a bug of ours: nobody else would ever renew the token. Its text might hold a secret.
+            why = error if isinstance(error, TokenUnavailable) else type(error).__name__
+            log.warning("The access token could not be renewed, the old one stays until it ends: %s", why)
             self._renew_at(_now_ms() + PAUSE_AFTER_FAILURE_MS)
         else:
             self._renew_at(self._due_ms(token))

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import http.client
 import logging
-import ssl
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
@@ -25,6 +23,7 @@ from gevent.event import Event
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.sasl.http_exchange import TooLarge, TooSlow, exchange
 from kafka_zk.sasl.server.signing_keys import BadKeySet, SigningKey, SigningKeys, signing_keys
 from kafka_zk.security.authentication.missing_keys import MissingKeys
 from kafka_zk.security.authentication.settings import KeySource
@@ -33,7 +32,6 @@ from kafka_zk.worker_pool import WorkerPool
 
 MAX_BYTES = 1024 * 1024
 FETCH_S = 10.0
-CHUNK_BYTES = 64 * 1024
 SHORTEST_REFRESH_MS = 100
 """A smaller sasl.oauthbearer.jwks.endpoint.refresh.ms would do nothing but fetch."""
 
@@ -149,20 +147,13 @@ def _read_file(url: str) -> bytes:
 
 
 def _get(url: str) -> bytes:
-    deadline_s = time.monotonic() + FETCH_S
-    opener = urllib.request.OpenerDirector()
-    # Nothing but these: no redirects, no proxies of the environment, no other protocols.
-    opener.add_handler(urllib.request.HTTPHandler())
-    opener.add_handler(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
-    with opener.open(url, timeout=FETCH_S) as response:
-        if response.status != http.HTTPStatus.OK:
-            raise FetchFailed(f"status {response.status}")
-        text = b""
-        while chunk := response.read1(CHUNK_BYTES):
-            text = _not_too_large(text + chunk)
-            if time.monotonic() > deadline_s:
-                raise FetchFailed("the answer takes too long")
-        return text
+    try:
+        answer = exchange(url, timeout_s=FETCH_S, max_bytes=MAX_BYTES)
+    except (TooLarge, TooSlow) as error:
+        raise FetchFailed(str(error)) from None
+    if answer.status != http.HTTPStatus.OK:
+        raise FetchFailed(f"status {answer.status}")
+    return answer.body
 
 
 def _not_too_large(text: bytes) -> bytes:

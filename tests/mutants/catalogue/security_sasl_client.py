@@ -9,6 +9,13 @@ TOKENS = "tests/unit/sasl/test_access_token.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="an issuer of tokens that trickles is given up in time",
+        file="kafka_zk/sasl/http_exchange.py",
+        old="        self._timer.start()\n",
+        new="",
+        tests="tests/unit/sasl/test_http_exchange.py -k trickles",
+    ),
+    Mutant(
         breaks="a server must repeat the client's nonce",
         file="kafka_zk/sasl/client/scram.py",
         old='        if not found["nonce"].startswith(self._nonce) or found["nonce"] == self._nonce:\n',
