@@ -19,6 +19,7 @@ from kafka_zk.config.errors import ConfigException, UnsupportedConfig
 from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.logins import NewExchange
 from kafka_zk.sasl.kerberos.errors import GssError, KerberosUnavailable
+from kafka_zk.sasl.kerberos.login import KerberosLogin, RenewalRules
 from kafka_zk.sasl.kerberos.options import BadOption, Krb5Options, service_name
 from kafka_zk.sasl.kerberos.short_names import BadRule, ShortNamer
 from kafka_zk.sasl.server.gssapi import GssapiServer
@@ -28,7 +29,6 @@ from kafka_zk.security.authentication.settings import KerberosSettings, kerberos
 
 if TYPE_CHECKING:
     from kafka_zk.sasl.kerberos.library import Acceptor
-    from kafka_zk.sasl.kerberos.login import KerberosLogin
 
 Result = TypeVar("Result")
 
@@ -95,8 +95,7 @@ def _made(listener_name: str, options: Krb5Options, settings: KerberosSettings) 
     """Blocks. Raises ConfigException."""
     # Imported here: brokers without Kerberos need no library.
     try:
-        from kafka_zk.sasl.kerberos.library import Acceptor, default_realm, use_krb5_conf
-        from kafka_zk.sasl.kerberos.login import KerberosLogin, RenewalRules
+        from kafka_zk.sasl.kerberos.library import Acceptor, Initiator, default_realm, use_krb5_conf
     except KerberosUnavailable as error:
         raise UnsupportedConfig(f"The listener {listener_name} cannot be used: {error}") from None
 
@@ -110,7 +109,7 @@ def _made(listener_name: str, options: Krb5Options, settings: KerberosSettings) 
     try:
         login = None
         if options.is_initiator:
-            login = KerberosLogin(options, rules)
+            login = KerberosLogin(Initiator(options), rules)
             login.start()
         return _Identity(Acceptor(options), login, default_realm())
     except GssError as error:

@@ -17,6 +17,7 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.logins import NewExchange
 from kafka_zk.sasl.kerberos.errors import GssError, KerberosUnavailable
+from kafka_zk.sasl.kerberos.login import KerberosLogin, RenewalRules
 from kafka_zk.sasl.kerberos.options import BadOption, Krb5Options, service_name
 
 
@@ -32,8 +33,7 @@ def kerberos_login(config: ClientConfig, options: Mapping[str, str]) -> Callable
     except BadOption as error:
         raise ConfigException(str(error)) from None
     try:
-        from kafka_zk.sasl.kerberos.library import use_krb5_conf
-        from kafka_zk.sasl.kerberos.login import KerberosLogin, RenewalRules
+        from kafka_zk.sasl.kerberos.library import Initiator, use_krb5_conf
     except KerberosUnavailable as error:
         raise UnsupportedSecurity(f"sasl.mechanism=GSSAPI cannot be used: {error}") from None
 
@@ -41,9 +41,10 @@ def kerberos_login(config: ClientConfig, options: Mapping[str, str]) -> Callable
     factor, jitter = (config.raw(f"sasl.kerberos.ticket.renew.{name}") for name in ("window.factor", "jitter"))
     assert isinstance(factor, float | int) and isinstance(jitter, float | int)
     least_ms = config.integer("sasl.kerberos.min.time.before.relogin")
-    login = KerberosLogin(wanted, RenewalRules(factor, jitter, least_ms, config.text("sasl.kerberos.kinit.cmd")))
+    rules = RenewalRules(factor, jitter, least_ms, config.text("sasl.kerberos.kinit.cmd"))
     try:
-        login.start()
+        login = KerberosLogin(Initiator(wanted), rules)
     except GssError as error:
         raise ConfigException(f"Failed to log in with Kerberos: {error}") from None
+    login.start()
     return lambda host: partial(login.exchange, service, host)

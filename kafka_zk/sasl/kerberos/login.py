@@ -16,12 +16,11 @@ import time
 import weakref
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from kafka_zk.sasl.client.gssapi import GssapiClient
+from kafka_zk.sasl.kerberos.context import SecurityContext
 from kafka_zk.sasl.kerberos.errors import GssError
-from kafka_zk.sasl.kerberos.library import Initiator
-from kafka_zk.sasl.kerberos.options import Krb5Options
 
 PAUSE_AFTER_FAILURE_S: Final = 10.0
 KINIT_TIMEOUT_S: Final = 60.0
@@ -48,44 +47,52 @@ class RenewalRules:
         return max(wanted_s, least_s)
 
 
+class Tickets(Protocol):
+    """Those of one principal; see library.Initiator."""
+
+    principal: str
+    uses_ticket_cache: bool
+
+    def renew(self) -> None: ...
+    def lifetime_s(self) -> float: ...
+    def context(self, service: str, host: str) -> SecurityContext: ...
+
+
 class KerberosLogin:
-    """One identity. `start` before use; may be used by several threads.
+    """One identity: may be used by several threads.
 
     A thread waits for the time to renew the ticket. It ends with the login, at the latest when that time has come.
     """
 
-    def __init__(self, options: Krb5Options, rules: RenewalRules) -> None:
-        self._options = options
+    def __init__(self, tickets: Tickets, rules: RenewalRules) -> None:
+        self._tickets = tickets
         self._rules = rules
-        self._initiator: Initiator | None = None
-        self._shown = options.principal or "null"
 
     def start(self) -> None:
-        """Blocks for the first ticket. Raises GssError."""
-        initiator = self._initiator = Initiator(self._options)
+        """Begin to renew the ticket in time."""
         log.info("Successfully logged in.")
-        self._renew_in(self._pause_s(initiator))
+        self._renew_in(self._pause_s())
 
     def exchange(self, service: str, host: str) -> GssapiClient:
         """What logs a connection to `host` in."""
-        initiator = self._initiator
-        assert initiator is not None, "not started"
-        return GssapiClient(initiator.context(service, host), initiator.principal)
+        return GssapiClient(self._tickets.context(service, host), self._tickets.principal)
 
     def renew(self) -> None:
         """Blocks. Fetch the next ticket; where that fails, keep the old one and try again later."""
-        initiator = self._initiator
-        assert initiator is not None, "not started"
         try:
-            if initiator.uses_ticket_cache:
+            if self._tickets.uses_ticket_cache:
                 self._renew_ticket_cache()
             log.info("Initiating re-login for %s", self._shown)
-            initiator.renew()
+            self._tickets.renew()
         except (GssError, OSError, subprocess.SubprocessError) as error:
             log.warning("[Principal=%s]: Error when trying to re-Login, but will retry: %s", self._shown, error)
             self._renew_in(PAUSE_AFTER_FAILURE_S)
         else:
-            self._renew_in(max(self._pause_s(initiator), self._rules.min_time_before_relogin_ms / 1000))
+            self._renew_in(max(self._pause_s(), self._rules.min_time_before_relogin_ms / 1000))
+
+    @property
+    def _shown(self) -> str:
+        return self._tickets.principal
 
     def _renew_ticket_cache(self) -> None:
         """Blocks. `kinit -R`, as the user would."""
@@ -97,8 +104,8 @@ class KerberosLogin:
             timeout=KINIT_TIMEOUT_S,
         )
 
-    def _pause_s(self, initiator: Initiator) -> float:
-        left_s = initiator.lifetime_s()
+    def _pause_s(self) -> float:
+        left_s = self._tickets.lifetime_s()
         pause_s = self._rules.pause_s(left_s, random.random())
         now_s = time.time()
         log.info("[Principal=%s]: TGT expires: %s", self._shown, _shown(now_s + left_s))

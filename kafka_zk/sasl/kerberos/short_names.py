@@ -9,11 +9,12 @@ Source      KerberosShortNamer, KerberosRule in Kafka 3.9; Matcher.replaceAll in
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafka_zk.config.java_patterns import JavaPatternError, java_pattern
+from kafka_zk.config.java_patterns import JavaPatternError, java_matches, java_pattern
 from kafka_zk.sasl.kerberos.names import KerberosName
 
 _RULE = re.compile(
@@ -23,7 +24,7 @@ _RULE = re.compile(
 )
 _PARAMETER = re.compile(r"\$(\d*)", re.ASCII)
 _REFERENCE = re.compile(
-    r"\\(?P<escaped>.?)|\$(?:(?P<number>\d+)|\{(?P<name>[a-zA-Z][a-zA-Z0-9]*)\})?", re.ASCII | re.DOTALL
+    r"\\(?P<escaped>.?)|\$(?:(?P<number>\d+)|\{(?P<name>[a-zA-Z0-9]*)(?P<closed>\})?)?", re.ASCII | re.DOTALL
 )
 _NOT_SIMPLE = re.compile("[/@]")
 _MAX_INT = 2**31 - 1
@@ -71,7 +72,7 @@ class _Rule:
             return None
         if self.pattern is None:
             return base
-        return self.pattern.sub(lambda match: _expanded(self.replacement, match), base, count=0 if self.repeats else 1)
+        return _replaced(self.pattern, self.replacement, base, repeats=self.repeats)
 
 
 class ShortNamer:
@@ -140,6 +141,15 @@ def _formatted(text: str, values: list[str]) -> str:
     return _PARAMETER.sub(value, text)
 
 
+def _replaced(pattern: re.Pattern[str], replacement: str, text: str, *, repeats: bool) -> str:
+    """Matcher.replaceAll, or replaceFirst."""
+    parts, end = [], 0
+    for match in itertools.islice(java_matches(pattern, text), None if repeats else 1):
+        parts += [text[end : match.start()], _expanded(replacement, match)]
+        end = match.end()
+    return "".join(parts) + text[end:]
+
+
 def _expanded(replacement: str, match: re.Match[str]) -> str:
     """`\\x` is x, `$1` and `${name}` are groups. A group that the pattern does not have is an error, as in Java."""
 
@@ -149,18 +159,33 @@ def _expanded(replacement: str, match: re.Match[str]) -> str:
             if not escaped:
                 raise NoMatchingRule("character to be escaped is missing")
             return escaped
-        if name is not None:
-            if name not in match.re.groupindex:
-                raise NoMatchingRule(f"No group with name {{{name}}}")
-            return match[name] or ""
-        if number is None:
-            raise NoMatchingRule("Illegal group reference")
-        # As many digits as still name a group: `$12` is the first group and a 2 where there are fewer than 12.
-        size = 1
-        while size < len(number) and int(number[: size + 1]) <= match.re.groups:
-            size += 1
-        if int(number[:size]) > match.re.groups:
-            raise NoMatchingRule(f"No group {number[:size]}")
-        return (match[int(number[:size])] or "") + number[size:]
+        if number is not None:
+            return _numbered(number, match)
+        if name is None:
+            is_last = reference.end() == len(replacement)
+            raise NoMatchingRule("Illegal group reference" + (": group index is missing" if is_last else ""))
+        return _named(name, reference["closed"] is not None, match)
 
     return _REFERENCE.sub(part, replacement)
+
+
+def _numbered(number: str, match: re.Match[str]) -> str:
+    # As many digits as still name a group: `$12` is the first group and a 2 where there are fewer than 12.
+    size = 1
+    while size < len(number) and int(number[: size + 1]) <= match.re.groups:
+        size += 1
+    if int(number[:size]) > match.re.groups:
+        raise NoMatchingRule(f"No group {number[:size]}")
+    return (match[int(number[:size])] or "") + number[size:]
+
+
+def _named(name: str, is_closed: bool, match: re.Match[str]) -> str:
+    if not name:
+        raise NoMatchingRule("named capturing group has 0 length name")
+    if not is_closed:
+        raise NoMatchingRule("named capturing group is missing trailing '}'")
+    if name[0].isdigit():
+        raise NoMatchingRule(f"capturing group name {{{name}}} starts with digit character")
+    if name not in match.re.groupindex:
+        raise NoMatchingRule(f"No group with name {{{name}}}")
+    return match[name] or ""
