@@ -26,8 +26,10 @@ except ImportError as error:
         f"GSSAPI needs a Kerberos library, which is not installed: pip install 'kafka_zk[kerberos]' ({error})"
     ) from None
 
-_PROTOCOL_ERRORS: Final = -1765328384 % 2**32
+_PROTOCOL_ERRORS: Final = -1765328384
 """The first of MIT's minor codes that are errors of the protocol; 128 of them."""
+_KDC_UNREACHABLE: Final = (-1765328228, -1765328164)
+"""KRB5_KDC_UNREACH, KRB5_REALM_CANT_RESOLVE."""
 
 _caches: Final = itertools.count(1)
 
@@ -37,8 +39,8 @@ Result = TypeVar("Result")
 def use_krb5_conf(properties: Mapping[str, str]) -> None:
     """Let java.security.krb5.conf of KAFKA_OPTS name krb5.conf, where KRB5_CONFIG does not."""
     named = properties.get("java.security.krb5.conf")
-    if named:
-        os.environ.setdefault("KRB5_CONFIG", named)
+    if named and not os.environ.get("KRB5_CONFIG"):
+        os.environ["KRB5_CONFIG"] = named
 
 
 def default_realm() -> str:
@@ -116,7 +118,7 @@ class Acceptor:
         # A principal without a host stands for the service at any host.
         is_bound = principal is not None and "/" in principal and principal != ANY_PRINCIPAL
         name = _principal(principal) if principal is not None and is_bound else None
-        self._credentials = _called(gssapi.Credentials, usage="accept", name=name, store=store or None)
+        self._credentials = _credentials("accept", name, store)
         self.service = None
         if principal is not None and not is_bound and principal != ANY_PRINCIPAL:
             self.service = principal.partition("@")[0]
@@ -147,8 +149,13 @@ class Context:
         return self._name_of(of_initiator=self._is_initiator)
 
     def step(self, token: bytes) -> bytes:
+        if not token and not self._is_initiator:
+            # To the library that would be the beginning of a negotiation of mechanisms.
+            raise GssError("Defective token detected: it is empty")
         if self._context is None:
             self._context = _called(self._begin)
+            # Errors are raised at once. Kerberos' own tokens about them have no place in SASL.
+            self._context.__DEFER_STEP_ERRORS__ = False
         return bytes(_called(self._context.step, token or None) or b"")
 
     def wrap(self, message: bytes) -> bytes:
@@ -164,9 +171,24 @@ class Context:
 
 def _tickets(name: Any, store: Mapping[str, str]) -> tuple[Any, str]:
     """Credentials that have not ended, and whose they are."""
-    credentials = _called(gssapi.Credentials, usage="initiate", name=name, store=store or None)
+    if "client_keytab" in store and name is not None:
+        _check_key(name, store["client_keytab"])
+    credentials = _credentials("initiate", name, store)
     _called(lambda: credentials.lifetime)
     return credentials, str(_called(lambda: credentials.name))
+
+
+def _credentials(usage: str, name: Any, store: Mapping[str, str]) -> Any:
+    """Of Kerberos alone: no client may choose another mechanism of the library."""
+    return _called(gssapi.Credentials, usage=usage, name=name, store=store or None, mechs=[gssapi.MechType.kerberos])
+
+
+def _check_key(name: Any, keytab: str) -> None:
+    """The library would only say that there is no ticket."""
+    try:
+        _credentials("accept", name, {"keytab": keytab})
+    except GssError as error:
+        raise GssError(f"{NO_PASSWORD} ({error})", lacks_credential=True) from None
 
 
 def _stores(options: Krb5Options) -> Any:
@@ -201,7 +223,7 @@ def _called(work: Callable[..., Result], *arguments: Any, **options: Any) -> Res
 
 
 def _translated(error: Any) -> GssError:
-    minor = error.min_code % 2**32
+    minor = error.min_code - (2**32 if error.min_code >= 2**31 else 0)
     why = "; ".join(error.get_all_statuses(error.min_code, False)) if minor else ""
     if not why or why == "Success":
         why = "; ".join(error.get_all_statuses(error.maj_code, True))
@@ -209,4 +231,4 @@ def _translated(error: Any) -> GssError:
     if 0 < code < 128:
         return GssError(f"{why} ({code})", code=code)
     unusable = (gssapi.exceptions.MissingCredentialsError, gssapi.exceptions.ExpiredCredentialsError)
-    return GssError(why, lacks_credential=isinstance(error, unusable))
+    return GssError(why, lacks_credential=isinstance(error, unusable) or minor in _KDC_UNREACHABLE)
