@@ -90,8 +90,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an election that is refused does not show which partitions exist",
         file="kafka_zk/api/admin/elect_leaders.py",
-        old="            dict.fromkeys(_named(request), denied), denied",
-        new="            dict.fromkeys(_asked(request, ctx)[0] or (), denied), denied",
+        old="dict.fromkeys(_named(request), denied), denied.code if",
+        new="dict.fromkeys(_asked(request, ctx)[0] or (), denied), denied.code if",
         tests=f"{APIS} -k elect_leaders",
     ),
     Mutant(

@@ -118,8 +118,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="decrypted bytes that the socket does not show are not waited for",
         file="kafka_zk/network/tls_stream.py",
-        old="        return self._has_ended or self.sock.pending() > 0\n",
-        new="        return self._has_ended\n",
+        old="        return self._has_ended or self._failure is not None or self.sock.pending() > 0\n",
+        new="        return self._has_ended or self._failure is not None\n",
         tests="tests/integration/tls/test_failures.py -k shares",
     ),
 )
