@@ -15,6 +15,7 @@ from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.zk.entity_configs import (
     Change,
     Version,
+    announce_config_change,
     change_entity_config,
     delete_entity,
     entities_with_config,
@@ -24,6 +25,7 @@ from kafka_zk.zk.entity_configs import (
     stored_config,
 )
 from kafka_zk.zk.errors import BadVersion
+from kafka_zk.zk.operations import Create
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
 
@@ -43,21 +45,25 @@ def change_overrides(zk: ZkClient, entity: Entity, change: Change) -> None:
     change_entity_config(zk, entity_path(*entity), change, replace=_replace)
 
 
-def _replace(zk: ZkClient, path: str, overrides: Mapping[str, str], version: Version | None) -> bool:
-    """Blocks. Write the overrides, or remove a znode without any; False if it is not that version any more."""
+def _replace(zk: ZkClient, path: str, overrides: Mapping[str, str], version: Version | None, notice: Create) -> bool:
+    """Blocks. Write the overrides, or remove a znode without any, with the notice; False if it is not that version any
+    more.
+    """
     if overrides or entities_with_config(zk, path):
-        was_that = replace_entity_config(zk, path, overrides, version)
+        was_that = replace_entity_config(zk, path, overrides, version, notice)
         if was_that and not overrides:
             # The last client of this user may have gone meanwhile, and left the user alone for its quotas.
             _remove_if_empty(zk, path)
         return was_that
     if version is not None:
         try:
-            if not remove_entity(zk, path, version):
+            if not remove_entity(zk, path, version, notice):
                 # A client of this user has just got a quota.
-                return replace_entity_config(zk, path, overrides, version)
+                return replace_entity_config(zk, path, overrides, version, notice)
         except BadVersion:
             return False
+    else:
+        announce_config_change(zk, path)
     _remove_empty_parents(zk, path)
     log.info("Deleting zk path /config/%s since its configs are empty", path)
     return True

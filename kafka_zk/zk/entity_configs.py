@@ -5,22 +5,23 @@ Invariants  A write of existing overrides checks in the same multi that the cont
             the controller: a cluster taken over by a KRaft controller must not be written to any more.
             A change of some overrides applies to the overrides at the moment of the write: of two concurrent changes,
             on one broker or on two, neither is lost.
-            Written first, announced second: a reader of the notice finds the new overrides.
-Differs from Kafka: it writes back what it has read without checking the znode's version, and its removals do not count
-            in the version of /config/TYPE.
+            Written first, announced second: a reader of the notice finds the new overrides. A change of some overrides
+            and its notice are one transaction: no broker goes on believing in a credential that was removed.
+Differs from Kafka: it writes back what it has read without checking the znode's version, its removals do not count in
+            the version of /config/TYPE, and it announces on its own.
 Source      KafkaZkClient.setOrCreateEntityConfigs, getEntityConfigs, createConfigChangeNotification; KIP-866.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from kafka_zk.zk.cluster import controller
 from kafka_zk.zk.errors import BadVersion, ControllerMoved, MalformedZNode, NodeExists, NoNode, NotEmpty, ZkError
 from kafka_zk.zk.existing import existing
-from kafka_zk.zk.operations import Check, Delete, SetData, Stat
+from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     ConfigChangeZNode,
@@ -48,6 +49,9 @@ class Stored(NamedTuple):
     overrides: dict[str, str]
     version: Version | None
 
+
+Replace: TypeAlias = Callable[[ZkClient, str, Mapping[str, str], Version | None, Create], bool]
+"""As `replace_entity_config`."""
 
 Change: TypeAlias = Callable[[dict[str, str]], Mapping[str, str] | None]
 """From the current overrides to the new ones; None changes nothing. It may be called more than once."""
@@ -146,12 +150,12 @@ def change_entity_config(
     entity_path: str,
     change: Change,
     *,
-    replace: Callable[[ZkClient, str, Mapping[str, str], Version | None], bool] | None = None,
+    replace: Replace | None = None,
 ) -> None:
     """Blocks. Replace the overrides of an entity with the result of `change`, and notify every broker.
 
-    `change` is called again if another client has written meanwhile. `replace` writes, as `replace_entity_config`
-    does. Raises what `change` raises, and ControllerMoved.
+    `change` is called again if another client has written meanwhile. `replace` writes, with the notice, as
+    `replace_entity_config` does. Raises what `change` raises, and ControllerMoved.
     """
     written: Mapping[str, str] | None = None
     while True:
@@ -162,31 +166,27 @@ def change_entity_config(
         written = change(dict(stored.overrides))
         if written is None:
             return
-        if (replace or replace_entity_config)(zk, entity_path, written, stored.version):
-            break
+        if (replace or replace_entity_config)(zk, entity_path, written, stored.version, notice_of(entity_path)):
+            return
     announce_config_change(zk, entity_path)
 
 
 def replace_entity_config(
-    zk: ZkClient, entity_path: str, overrides: Mapping[str, str], version: Version | None
+    zk: ZkClient, entity_path: str, overrides: Mapping[str, str], version: Version | None, notice: Create | None = None
 ) -> bool:
     """Blocks. Replace all overrides if they are of this version (None: there are none); returns whether they were.
 
-    Raises ControllerMoved when there is no ZooKeeper controller.
+    `notice` comes with it. Raises ControllerMoved when there is no ZooKeeper controller.
     """
     path = ConfigEntityZNode.path(entity_path)
     data = ConfigEntityZNode.encode(overrides)
     while True:
         check = controller_check(zk, entity_path)
         if version is None:
-            try:
-                zk.create(path, data, make_parents=True)
-            except (NodeExists, NoNode):
-                # The parent is missing: another client has just removed it with its last child.
-                return False
-            return True
+            return _create(zk, path, data, notice)
         nothing_removed = Check(ConfigEntityTypeZNode.path(_type_of(entity_path)), version.type_zk_version)
-        checked, kept, written = zk.multi([check, nothing_removed, SetData(path, data, version.zk_version)])
+        replaced = SetData(path, data, version.zk_version)
+        checked, kept, written = _together(zk, [check, nothing_removed, replaced], notice)
         if isinstance(checked, BadVersion | NoNode):
             continue
         if isinstance(kept, BadVersion) or isinstance(written, BadVersion | NoNode):
@@ -194,6 +194,32 @@ def replace_entity_config(
         if isinstance(written, ZkError):
             raise written
         return True
+
+
+def _create(zk: ZkClient, path: str, data: bytes, notice: Create | None) -> bool:
+    """Blocks. Create the znode and its parents; False if it is there."""
+    for _ in range(2):
+        (created,) = _together(zk, [Create(path, data)], notice)
+        if not isinstance(created, ZkError):
+            return True
+        if isinstance(created, NodeExists):
+            return False
+        if not isinstance(created, NoNode):
+            raise created
+        zk.ensure_path(path.rpartition("/")[0])
+    # Another client has just removed the parent again, with its last child.
+    return False
+
+
+def _together(zk: ZkClient, operations: Sequence[Operation], notice: Create | None) -> Sequence[Any]:
+    """Blocks. The results of `operations`, all of which are carried out, and announced, or none."""
+    if notice is None:
+        return zk.multi(operations)
+    results = zk.multi([*operations, notice])
+    if isinstance(results[-1], NoNode):
+        zk.ensure_path(notice.path.rpartition("/")[0])
+        results = zk.multi([*operations, notice])
+    return results[:-1]
 
 
 def controller_check(zk: ZkClient, entity_path: str) -> Check:
@@ -222,16 +248,15 @@ def delete_entity(zk: ZkClient, entity_path: str) -> bool:
     return True
 
 
-def remove_entity(zk: ZkClient, entity_path: str, version: Version) -> bool:
-    """Blocks. The same if its overrides are of this version. Raises BadVersion."""
-    deleted, counted = zk.multi(
-        [
-            Delete(ConfigEntityZNode.path(entity_path), version.zk_version),
-            # It never holds anything.
-            SetData(ConfigEntityTypeZNode.path(_type_of(entity_path)), None, version.type_zk_version),
-        ]
-    )
+def remove_entity(zk: ZkClient, entity_path: str, version: Version, notice: Create | None = None) -> bool:
+    """Blocks. The same if its overrides are of this version. `notice` comes with it. Raises BadVersion."""
+    deletion = Delete(ConfigEntityZNode.path(entity_path), version.zk_version)
+    # It never holds anything.
+    count = SetData(ConfigEntityTypeZNode.path(_type_of(entity_path)), None, version.type_zk_version)
+    deleted, counted = _together(zk, [deletion, count], notice)
     if isinstance(deleted, NoNode):
+        if notice is not None:
+            announce_config_change(zk, entity_path)
         return True
     if isinstance(deleted, NotEmpty):
         return False
@@ -244,4 +269,10 @@ def remove_entity(zk: ZkClient, entity_path: str, version: Version) -> bool:
 
 def announce_config_change(zk: ZkClient, entity_path: str) -> None:
     """Blocks. Notify every broker to reload the overrides of `entity_path`."""
-    zk.create(ConfigChangeZNode.PREFIX, ConfigChangeZNode.encode(entity_path), sequential=True, make_parents=True)
+    notice = notice_of(entity_path)
+    zk.create(notice.path, notice.data, sequential=True, make_parents=True)
+
+
+def notice_of(entity_path: str) -> Create:
+    """What tells every broker to reload the overrides of `entity_path`."""
+    return Create(ConfigChangeZNode.PREFIX, ConfigChangeZNode.encode(entity_path), sequential=True)

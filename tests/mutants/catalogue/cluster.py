@@ -580,8 +580,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="two clients that change a topic at once do not undo each other",
         file="kafka_zk/zk/entity_configs.py",
-        old="nothing_removed, SetData(path, data, version.zk_version)])\n",
-        new="nothing_removed, SetData(path, data)])\n",
+        old="        replaced = SetData(path, data, version.zk_version)\n",
+        new="        replaced = SetData(path, data)\n",
         tests="tests/unit/admin/test_configs.py",
     ),
     Mutant(

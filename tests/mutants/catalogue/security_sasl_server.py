@@ -11,6 +11,13 @@ LOGINS = "tests/integration/network/test_socket_server_logins.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a credential is never removed without its notice",
+        file="kafka_zk/zk/entity_configs.py",
+        old="    results = zk.multi([*operations, notice])\n    if",
+        new="    results = [*zk.multi(operations), *zk.multi([notice])]\n    if",
+        tests="tests/unit/admin/test_config_changes.py -k removal_of_a_credential",
+    ),
+    Mutant(
         breaks="a long message of SCRAM is refused unread",
         file="kafka_zk/sasl/server/scram.py",
         old="        if len(token) > MAX_MESSAGE_BYTES:\n",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gevent
 import pytest
 
 from kafka_zk.admin.config_changes import ConfigChangeListener
+from kafka_zk.admin.scram_credentials import Deletion, alter_credentials
 from kafka_zk.clock import SimClock
+from kafka_zk.sasl.scram_credentials import Mechanism, credential_of
 from kafka_zk.zk.entity_configs import announce_config_change, write_entity_config
+from kafka_zk.zk.errors import SessionExpired
+from kafka_zk.zk.operations import Operation
 from kafka_zk.zk.znodes import ConfigChangeZNode, ConfigEntityZNode
 
 from .given import Cluster
@@ -38,6 +42,27 @@ def test_no_secret_comes_into_the_log(path: str, plain: str, secret: str, caplog
     assert f'"{plain}": "4711"' in caplog.text
     assert f'"{secret}": "[hidden]"' in caplog.text
     assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize("left", [{}, {"producer_byte_rate": "4711"}], ids=["nothing", "a quota"])
+def test_whatever_ends_between_a_removal_of_a_credential_and_its_notice_no_broker_misses_it(
+    left: dict[str, str],
+) -> None:
+    """Whoever was removed must not log in where nobody has heard of it."""
+    cluster = Cluster()
+    path = ConfigEntityZNode.path("users/bob")
+    credential = credential_of(Mechanism.SHA_256, salt=b"s" * 20, salted_password=b"p" * 32, iterations=4096).text()
+    write_entity_config(cluster.zk, "users/bob", {Mechanism.SHA_256.key: credential, **left})
+
+    def end_after_the_removal(batch: Sequence[Operation]) -> None:
+        node = cluster.zookeeper.nodes.get(path)
+        if node is None or credential.encode() not in (node.data or b""):
+            raise SessionExpired
+
+    cluster.zookeeper.cut = end_after_the_removal
+    assert alter_credentials(cluster.zk, [Deletion("bob", Mechanism.SHA_256.code)], []) == {"bob": None}
+    (notice,) = cluster.zk.children("/config/changes")
+    assert ConfigChangeZNode.decode(*cluster.zk.get(f"/config/changes/{notice}")) == "users/bob"
 
 
 def test_a_change_that_is_told_while_the_first_look_is_taken_is_applied_after_it(
