@@ -120,6 +120,6 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/network/tls_stream.py",
         old="        return self._has_ended or self._failure is not None or self.sock.pending() > 0\n",
         new="        return self._has_ended or self._failure is not None\n",
-        tests="tests/integration/tls/test_failures.py -k shares",
+        tests="tests/integration/network/test_socket_server_tls.py -k no_memory",
     ),
 )
