@@ -51,6 +51,9 @@ AUTHENTICATE_KEY = 36
 
 GSSAPI = "GSSAPI"
 
+SHOWN_CHARS = 100
+"""Of what a client calls its mechanism: the log must not grow by 32 KB for each of its tries."""
+
 _FRAMES = {API_VERSIONS_KEY: Frame.VERSIONS, HANDSHAKE_KEY: Frame.HANDSHAKE, AUTHENTICATE_KEY: Frame.AUTHENTICATE}
 
 
@@ -158,7 +161,7 @@ def _choose(header: RequestHeader, frame: memoryview, login: Authenticator) -> P
     if not login.choose(mechanism, raw=header.api_version == 0):
         response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
         raise AuthenticationFailed(
-            f"Unsupported SASL mechanism {mechanism}", _encoded(header, SASL_HANDSHAKE_RESPONSE, response)
+            f"Unsupported SASL mechanism {mechanism[:SHOWN_CHARS]}", _encoded(header, SASL_HANDSHAKE_RESPONSE, response)
         )
     return _encoded(header, SASL_HANDSHAKE_RESPONSE, response)
 

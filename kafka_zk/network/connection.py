@@ -40,6 +40,7 @@ from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.parts import Parts
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.transport import ANONYMOUS, Transport
+from kafka_zk.one_line import one_line
 
 REQUESTS_PER_TURN: Final = 8
 """For small requests: about a tenth of a millisecond. Each send costs as much as half a produce of one record."""
@@ -311,9 +312,9 @@ class Connection:
             log.debug("%s Disconnecting expired channel: %s : %s", prefix, channel, reason)
         elif isinstance(reason, UnexpectedInput):
             message = "%s Unexpected error from /%s (channelId=%s); closing connection: %s"
-            log.warning(message, prefix, self.client_host, channel, reason)
+            log.warning(message, prefix, self.client_host, channel, one_line(str(reason)))
         else:
-            log.error("%s Closing socket for %s because of error: %s", prefix, channel, reason)
+            log.error("%s Closing socket for %s because of error: %s", prefix, channel, one_line(str(reason)))
 
     def _as_failed_login(self, reason: CloseConnection) -> AuthenticationFailed | None:
         if isinstance(reason, AuthenticationFailed):
@@ -331,7 +332,8 @@ class Connection:
             logins.failed += 1
         kind = "re-authentication" if self.has_logged_in else "authentication"
         message = "%s Failed %s with /%s (channelId=%s) (%s)"
-        selector_log.info(message, self._host.log_prefix, kind, self.client_host, self.connection_id, failed)
+        why = one_line(str(failed))
+        selector_log.info(message, self._host.log_prefix, kind, self.client_host, self.connection_id, why)
         self._send_last_answers()
         self._reader.rest()
         if self._sit_out(self._host.failed_login_delay_ms):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from kafka_zk.one_line import one_line
 from kafka_zk.protocol.acl import Operation, PatternType, ResourceType, pascal_case
 from kafka_zk.protocol.api_table import API_TABLE
 
@@ -40,9 +41,4 @@ def line(
         f"from host = {host} on resource = {resource} "
         f"for request = {api.name if api else api_key} with resourceRefCount = {reference_count}"
     )
-    return text if text.isprintable() else "".join(map(_shown, text))
-
-
-def _shown(character: str) -> str:
-    r"""\n for the end of a line: what follows would look like a line of its own."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return one_line(text)

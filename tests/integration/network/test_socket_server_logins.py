@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import random
 import struct
 import time
@@ -218,6 +219,17 @@ def test_a_failure_counts_at_once_and_is_told_later() -> None:
         assert b"Invalid username or password" in answer
         assert client.is_closed()
         client.close()
+
+
+def test_no_name_of_a_mechanism_makes_two_lines_of_one_or_a_long_one(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with serving() as served:
+        client = served.connect()
+        client.ask(handshake("X)\n[2026-11-28 13:00:00,000] INFO forged" + 30_000 * "x"))
+        client.close()
+    (line,) = [record.getMessage() for record in caplog.records if "Failed authentication" in record.getMessage()]
+    assert r"(Unsupported SASL mechanism X)\n[2026-11-28 13:00:00,000] INFO forgedxxx" in line
+    assert line.isprintable() and len(line) < 400
 
 
 def test_a_thousand_failures_at_once_hold_up_nobody() -> None:

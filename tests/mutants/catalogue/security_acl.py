@@ -55,7 +55,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="no name makes two lines of the audit log",
         file=f"{ACL}/audit.py",
-        old='    return text if text.isprintable() else "".join(map(_shown, text))\n',
+        old="    return one_line(text)\n",
         new="    return text\n",
         tests=f"{APIS} -k two_lines",
     ),

@@ -18,6 +18,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/admin/test_config_changes.py -k removal_of_a_credential",
     ),
     Mutant(
+        breaks="nobody writes lines of the log before a login",
+        file="kafka_zk/network/connection.py",
+        old="        why = one_line(str(failed))\n",
+        new="        why = str(failed)\n",
+        tests=f"{LOGINS} -k two_lines",
+    ),
+    Mutant(
         breaks="a long message of SCRAM is refused unread",
         file="kafka_zk/sasl/server/scram.py",
         old="        if len(token) > MAX_MESSAGE_BYTES:\n",
