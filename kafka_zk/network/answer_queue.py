@@ -178,6 +178,8 @@ class AnswerQueue:
         release(out)
         self.drop()
         self.unsent_bytes = 0
+        # It belongs to who has this queue: a cycle, which would wait for Python's collector.
+        self._on_ready = _nothing
 
     def _answer_ready(self, answer: Pending[Parts]) -> None:
         if self._is_closed:
@@ -186,6 +188,10 @@ class AnswerQueue:
         if answer.error is None:
             self.unsent_bytes += bytes_in_memory(answer.value)
         self._on_ready()
+
+
+def _nothing() -> None:
+    """For a queue that is closed."""
 
 
 def _is_ready(answer: Parts | Deferred) -> bool:

@@ -268,10 +268,8 @@ class Connection:
         except PeerClosed as closed:
             log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, closed)
         except CloseConnection as reason:
-            failed = self._as_failed_login(reason)
-            if failed is not None:
-                self._refuse_login(failed)
-            else:
+            # The error must have no name here when this ends: its traceback refers to this frame.
+            if not self._is_refused_login(reason):
                 self._log_refusal(reason)
                 self._send_last_answers()
         except Exception:
@@ -315,6 +313,13 @@ class Connection:
             log.warning(message, prefix, self.client_host, channel, one_line(str(reason)))
         else:
             log.error("%s Closing socket for %s because of error: %s", prefix, channel, one_line(str(reason)))
+
+    def _is_refused_login(self, reason: CloseConnection) -> bool:
+        """Blocks as `_refuse_login` does, if it was a login that failed."""
+        failed = self._as_failed_login(reason)
+        if failed is not None:
+            self._refuse_login(failed)
+        return failed is not None
 
     def _as_failed_login(self, reason: CloseConnection) -> AuthenticationFailed | None:
         if isinstance(reason, AuthenticationFailed):
@@ -485,4 +490,5 @@ class Connection:
         self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()
         # Dropped: references to this connection may live as long as parts of its answers.
         self._answers.close()
+        self.login = None
         self._host.connection_closed(self)

@@ -26,6 +26,7 @@ from kafka_zk.api.services import Services
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.network.listener_tls import TlsListeners
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
@@ -73,8 +74,8 @@ def few_apis() -> ApiRegistry:
 
 
 @contextmanager
-def serving(max_reauth_ms: int = 0) -> Iterator[Serving]:
-    """A server that serves logins and, after them, ApiVersions."""
+def serving(max_reauth_ms: int = 0, tls: TlsListeners | None = None) -> Iterator[Serving]:
+    """A server that serves logins and, after them, ApiVersions; with `tls` over SASL_SSL."""
     clock = SystemClock()
     metrics = MetricsRegistry(clock)
     alice = {"alice": credential("alice-secret")}
@@ -85,9 +86,9 @@ def serving(max_reauth_ms: int = 0) -> Iterator[Serving]:
     services = Services(clock=clock)
     services.authentication = BeforeLogin({LISTENER: ListenerLogins(mechanisms)}, clock, lambda: versions_answer(0))
     request_metrics = RequestMetrics(metrics)
-    endpoints = (EndPoint(LISTENER, LISTENER, "127.0.0.1", 0),)
+    endpoints = (EndPoint(LISTENER, "SASL_SSL" if tls else LISTENER, "127.0.0.1", 0),)
     settings = SocketServerSettings(endpoints=endpoints, failed_login_delay_ms=DELAY_MS)
-    server = SocketServer(settings, Dispatcher(services, few_apis(), request_metrics), metrics=metrics)
+    server = SocketServer(settings, Dispatcher(services, few_apis(), request_metrics), metrics=metrics, tls=tls)
     server.start()
     server.enable_processing()
     try:

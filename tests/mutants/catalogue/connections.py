@@ -6,9 +6,24 @@ from tests.mutants.catalogue.mutant import Mutant
 
 ENDS = "tests/integration/network/test_socket_server_ends.py"
 LIMITS = "tests/integration/network/test_socket_server_limits.py"
+LEFTOVERS = "tests/integration/network/test_socket_server_leftovers.py"
 STARTS = "tests/unit/tools/test_server_start_files.py"
 
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a connection that has ended is not a cycle with its answers",
+        file="kafka_zk/network/answer_queue.py",
+        old="        self._on_ready = _nothing\n",
+        new="",
+        tests=f"{LEFTOVERS} -k no_request",
+    ),
+    Mutant(
+        breaks="a connection that has ended is not a cycle with its login",
+        file="kafka_zk/network/connection.py",
+        old="        self.login = None\n        self._host",
+        new="        self._host",
+        tests=f"{LEFTOVERS} -k raw_token",
+    ),
     Mutant(
         breaks="the hub does not wait for who has to read what a client that sends no more still gets",
         file="kafka_zk/network/connection.py",
