@@ -112,7 +112,7 @@ class BeforeLogin:
             case Step.REFUSE_DURING_HANDSHAKE:
                 assert header is not None
                 raise AuthenticationFailed(
-                    f"Unexpected Kafka request of type {_api_name(header)} during SASL handshake."
+                    f"Unexpected Kafka request of type {API_TABLE[header.api_key].enum_name} during SASL handshake."
                 )
             case Step.REFUSE_DURING_AUTHENTICATION:
                 assert header is not None
@@ -208,7 +208,7 @@ def _take_raw_token(frame: memoryview, login: Authenticator, connection: Connect
 
 def _unexpected_api(header: RequestHeader) -> AuthenticationFailed:
     """After the handshake: a request that is no token. Of those of a login the client is told 34."""
-    text = f"Unexpected Kafka request of type {_api_name(header)} during SASL authentication."
+    text = f"Unexpected Kafka request of type {API_TABLE[header.api_key].enum_name} during SASL authentication."
     answers: dict[int, tuple[Message[Any], Any]] = {
         API_VERSIONS_KEY: (API_VERSIONS_RESPONSE, ApiVersionsResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)),
         HANDSHAKE_KEY: (SASL_HANDSHAKE_RESPONSE, SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)),
@@ -235,8 +235,9 @@ def _decoded(message: Message[Any], header: RequestHeader, frame: memoryview) ->
     try:
         return message.decode(frame, header.api_version, header.body_position)
     except DecodeError as error:
+        name = API_TABLE[header.api_key].enum_name
         raise UnexpectedInput(
-            f"Error getting request for apiKey: {_api_name(header)}, apiVersion: {header.api_version}: {error}"
+            f"Error getting request for apiKey: {name}, apiVersion: {header.api_version}: {error}"
         ) from error
 
 
@@ -246,13 +247,3 @@ def _encoded(header: RequestHeader, message: Message[Any], response: Any) -> Par
     )
     body = bytes(message.encode(response, header.api_version))
     return [struct.pack(">i", len(head) + len(body)) + head + body]
-
-
-def _api_name(header: RequestHeader) -> str:
-    """As Kafka's enum of APIs spells it: SASL_HANDSHAKE."""
-    return _upper(API_TABLE[header.api_key].request.name.removesuffix("Request"))
-
-
-def _upper(name: str) -> str:
-    words = "".join(f"_{letter}" if letter.isupper() else letter for letter in name)
-    return words.lstrip("_").upper()

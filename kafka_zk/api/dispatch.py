@@ -24,6 +24,7 @@ from kafka_zk.api.error_form import error_response
 from kafka_zk.api.late_answers import when_settled
 from kafka_zk.api.registry import ApiRegistry, HandledApi
 from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.request_log import Described, RequestLog
 from kafka_zk.api.services import Services
 from kafka_zk.giving_way import InTurns, give_way, take_apart
 from kafka_zk.network.answer_queue import Deferred
@@ -31,7 +32,7 @@ from kafka_zk.network.connection import Connection
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.parts import IN_MEMORY, Parts, part_size, release
 from kafka_zk.network.pending import Pending
-from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics
+from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics, Row
 from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode, InvalidRequest
 from kafka_zk.protocol.header import RequestHeader, decode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_RESPONSE, ApiVersion, ApiVersionsResponse
@@ -119,6 +120,8 @@ class Dispatcher:
         self._registry = registry
         self._metrics = metrics
         self._routes: dict[tuple[int, int], Route] = {}
+        self.request_log: RequestLog | None = None
+        """None while it is off."""
 
     def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
         """May block, as the handler does. Raises CloseConnection."""
@@ -145,6 +148,8 @@ class Dispatcher:
         ctx = RequestContext(
             header.api_key, header.api_version, header.correlation_id, header.client_id, connection, self._services
         )
+        if self.request_log is not None:
+            ctx.described = self.request_log.describe(header, route.api.request, request, connection, give_way)
         try:
             result = route.handler(request, ctx)
         except CloseConnection:
@@ -179,6 +184,8 @@ class Dispatcher:
             self._services,
         )
         ctx.gives_way = True
+        if self.request_log is not None:
+            ctx.described = self.request_log.describe(header, route.api.request, request, connection, give_way)
         try:
             result = route.handler(request, ctx)
         except CloseConnection:
@@ -245,6 +252,8 @@ class Dispatcher:
                 api_version, size_bytes, received_ns, started_ns, handled_ns = timing
                 row = (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp)
                 times.rows.append(row)
+                if ctx.described is not None:
+                    self._log_answer(route, ctx.described, response, row, in_turns)
                 if route.variant_of is not None and self._metrics is not None:
                     variant = route.variant_of(request)
                     if variant:
@@ -254,6 +263,12 @@ class Dispatcher:
             if route.sends_slices and response is not None:
                 _release_slices(response, False)
             raise
+
+    def _log_answer(self, route: Route, described: Described, response: Any, row: Row, in_turns: bool) -> None:
+        """Blocks if `in_turns`."""
+        if self.request_log is not None:
+            pause = give_way if in_turns else None
+            self.request_log.answered(described, route.api.response, response, row, pause)
 
     def _defer(self, exchange: Exchange, pending: Pending[Any]) -> Deferred:
         """Blocks if a large answer is ready already."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from kafka_zk.api.request_log import Described
     from kafka_zk.api.services import Services
 
 
@@ -28,9 +29,19 @@ class Client(Protocol):
 
 
 class RequestContext:
-    """The context of one request. `gives_way`: its handler yields to other greenlets between elements."""
+    """The context of one request. `gives_way`: its handler yields to other greenlets between elements.
+    `described`: for the request log, if that is on."""
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "gives_way", "services")
+    __slots__ = (
+        "api_key",
+        "api_version",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "described",
+        "gives_way",
+        "services",
+    )
 
     def __init__(
         self,
@@ -48,6 +59,7 @@ class RequestContext:
         self.connection = connection
         self.services = services
         self.gives_way = False
+        self.described: Described | None = None
 
     @property
     def principal(self) -> str:

@@ -22,6 +22,7 @@ from kafka_zk.api import all as all_apis
 from kafka_zk.api.before_login import BeforeLogin
 from kafka_zk.api.cluster.api_versions import versions_answer
 from kafka_zk.api.dispatch import Dispatcher
+from kafka_zk.api.request_log import RequestLog
 from kafka_zk.api.services import Services
 from kafka_zk.broker.authorizer import start_authorizer
 from kafka_zk.broker.identity import check_identity, stored_broker_id
@@ -100,6 +101,7 @@ class Parts:
         )
         self.broker_metrics = BrokerMetrics(self._metrics)
         self._services = Services()
+        self._request_log = RequestLog()
         self._logins = Logins(config, clock)
         self._config_changes: ConfigChangeListener | None = None
         self._tls = BrokerTls(config)
@@ -263,13 +265,20 @@ class Parts:
         self._tls.check()
         self._logins.follow_listeners()
         self.stops.add("logins", self._logins.stop)
-        dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
+        self._dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
+        self._switch_request_log()
+        self._metrics.on_gather(self._request_log.write)
+        self.stops.add("request log", lambda: self._request_log.write(self._clock.monotonic_ms()))
         self._socket_server = SocketServer(
-            self._socket_settings(), dispatcher, broker_id=self.broker_id, metrics=self._metrics, tls=self._tls
+            self._socket_settings(), self._dispatcher, broker_id=self.broker_id, metrics=self._metrics, tls=self._tls
         )
         self._socket_server.start()
         self.stops.add("socket server", self._socket_server.stop)
         self._endpoints = self._reached_at(self.config)
+
+    def _switch_request_log(self) -> None:
+        """As the level of its logger says: while it is off, dispatch has none."""
+        self._dispatcher.request_log = self._request_log if self._request_log.is_on else None
 
     def _socket_settings(self) -> SocketServerSettings:
         scrapes = 0 if self.config.kafka_zk_metrics_port is None else METRICS_DESCRIPTORS
@@ -389,7 +398,7 @@ class Parts:
             self._logins.listeners, self._clock, lambda: versions_answer(services.finalized_features_epoch)
         )
         services.config_admin = ConfigAdmin(
-            self._zk, self._metadata_cache, self._broker_configs, self.broker_id, LogLevels()
+            self._zk, self._metadata_cache, self._broker_configs, self.broker_id, LogLevels(self._switch_request_log)
         )
         services.producer_ids = ProducerIdManager(
             broker_id=self.broker_id,

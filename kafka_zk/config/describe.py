@@ -108,7 +108,7 @@ def _topic_entry(config: BrokerConfig, topic: LogConfig, row: Config) -> ConfigE
 
 def _broker_entry(config: BrokerConfig, name: str) -> ConfigEntry:
     row = _row(name)
-    sensitive = row is None or row.sensitive
+    sensitive = is_secret_broker_key(name)
     synonyms = _synonyms(config, name, sensitive=sensitive)
     if sensitive:
         value = None
@@ -151,6 +151,12 @@ def _synonyms(config: BrokerConfig, name: str, *, sensitive: bool) -> tuple[Conf
             found.append(ConfigSynonym(synonym, None if sensitive else default, ConfigSource.DEFAULT_CONFIG))
     # A weaker key alone does not give the stronger one a value: retention in hours leaves log.retention.ms unset.
     return tuple(dropwhile(lambda synonym: synonym.name != name, found))
+
+
+def is_secret_broker_key(name: str) -> bool:
+    """Whether a broker's value of this key is not shown: that of a password, or of a key that nobody knows."""
+    row = _row(name)
+    return row is None or row.sensitive
 
 
 def _row(name: str) -> Config | None:

@@ -30,6 +30,11 @@ class Api:
         return f"{self.name}({self.key})"
 
     @property
+    def enum_name(self) -> str:
+        """As Kafka's enum of APIs spells it: SASL_HANDSHAKE."""
+        return self._module_name.upper()
+
+    @property
     def request(self) -> Message[Any]:
         return self._message("REQUEST")
 

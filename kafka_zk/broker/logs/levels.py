@@ -7,6 +7,7 @@ Source      kafka.utils.LoggingController; log4j's Level.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from kafka_zk.config.errors import ConfigException
 
@@ -35,7 +36,10 @@ def level_number(name: str) -> int:
 
 
 class LogLevels:
-    """The loggers of this process; the root logger is called "root"."""
+    """The loggers of this process; the root logger is called "root". `on_change` is called after each change."""
+
+    def __init__(self, on_change: Callable[[], object] = lambda: None) -> None:
+        self._on_change = on_change
 
     def all(self) -> dict[str, str]:
         """The effective level of the root logger and of every known logger."""
@@ -49,9 +53,11 @@ class LogLevels:
     def set(self, logger_name: str, level: str) -> None:
         """Change a level at run time. Raises ConfigException for an unknown level."""
         logging.getLogger(None if logger_name == ROOT else logger_name).setLevel(level_number(level))
+        self._on_change()
 
     def unset(self, logger_name: str) -> None:
         """Let a logger follow its parent again. Raises ConfigException for the root logger, which has none."""
         if logger_name == ROOT:
             raise ConfigException("The level of the root logger cannot be unset")
         logging.getLogger(logger_name).setLevel(logging.NOTSET)
+        self._on_change()

@@ -2,7 +2,7 @@
 
 Role        Acts. The loop formats and puts; only the thread writes. A destination that blocks (a terminal on hold, a
             full pipe, a hung disk) loses lines, but never blocks the loop.
-Invariants  At most `capacity` lines wait. A line that does not fit is counted, and the count is logged as soon as
+Invariants  At most `capacity` lines of `capacity_bytes` wait. A line that does not fit is counted, and the count is logged as soon as
             lines are written again. Lines are written in order.
 """
 
@@ -55,9 +55,12 @@ class ConsoleDestination:
 class LogQueue:
     """One queue and one thread for a group of destinations (all files, or the console)."""
 
-    def __init__(self, name: str, *, capacity: int = 10_000) -> None:
+    def __init__(self, name: str, *, capacity: int = 10_000, capacity_bytes: int = 64 << 20) -> None:
         self._queue: queue.SimpleQueue[tuple[Destination, bytes] | None] = queue.SimpleQueue()
         self._capacity = capacity
+        self._capacity_bytes = capacity_bytes
+        self._waiting_bytes = 0
+        self._counting = threading.Lock()
         self._unreported = 0
         self.dropped_count = 0
         self._last: Destination | None = None
@@ -69,13 +72,16 @@ class LogQueue:
         """Hand over a line, or count it when the queue is full. Never blocks."""
         # Also when it is full: without a thread it stays so.
         self._start()
-        if self._queue.qsize() >= self._capacity:
+        if self._queue.qsize() >= self._capacity or self._waiting_bytes + len(line) > self._capacity_bytes:
             self.dropped_count += 1
             self._unreported += 1
             return
         if self._unreported:
             lost, self._unreported = self._unreported, 0
-            self._queue.put((destination, b"[%d log lines were lost: the log could not keep up]\n" % lost))
+            notice = b"[%d log lines were lost: the log could not keep up]\n" % lost
+            self._count(len(notice))
+            self._queue.put((destination, notice))
+        self._count(len(line))
         self._queue.put((destination, line))
 
     def close(self) -> None:
@@ -105,6 +111,11 @@ class LogQueue:
             while not self._queue.empty():
                 batch.append(self._queue.get())
             going_on = self._write(batch)
+            self._count(-sum(len(entry[1]) for entry in batch if entry is not None))
+
+    def _count(self, more_bytes: int) -> None:
+        with self._counting:
+            self._waiting_bytes += more_bytes
 
     def _write(self, batch: list[tuple[Destination, bytes] | None]) -> bool:
         now_s = time.time()
