@@ -46,6 +46,7 @@ def few_descriptors() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="also run what does not fit in CI (marked slow)")
     parser.addoption("--fuzz-minutes", type=float, default=1, help="how long the fuzz before logins lasts with --full")
+    parser.addoption("--away-minutes", type=float, default=0, help="how long a broker is away with --full; 0: as if")
     seeds.add_option(parser)
 
 

@@ -45,8 +45,25 @@ HIDDEN_FIELDS: Final = {
     "DescribeDelegationTokenResponse": ("hmac",),
 }
 DEPRECATED_BELOW: Final = {
-    **{0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 11: 2, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1},
-    **{38: 1, 39: 1, 40: 1, 41: 1},
+    0: 3,
+    1: 4,
+    2: 1,
+    8: 2,
+    9: 1,
+    11: 2,
+    19: 2,
+    20: 1,
+    23: 2,
+    29: 1,
+    30: 1,
+    31: 1,
+    32: 1,
+    34: 1,
+    35: 1,
+    38: 1,
+    39: 1,
+    40: 1,
+    41: 1,
 }
 """By API key the first version that Kafka 3.9 does not call deprecated."""
 CONFIG_CHANGES: Final = ("AlterConfigsRequest", "IncrementalAlterConfigsRequest")

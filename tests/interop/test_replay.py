@@ -1,7 +1,11 @@
-"""The same requests to Apache Kafka 3.9.1 and to us: every answer equal, but for what each side chooses itself."""
+"""The same requests to Apache Kafka 3.9.1 and to us: every answer equal, but for what each side chooses itself.
+
+So are the lines of the request logs, but for times.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +21,7 @@ from tests.interop.replay import (
     groups,
     inventory,
     quotas,
+    request_log,
     topics,
     tried_values,
 )
@@ -62,6 +67,8 @@ class Side(NamedTuple):
     plain: Answers
     left_out: LeftOut
     znodes: Left
+    requests: Counter[str]
+    """Lines of the request log."""
 
 
 @pytest.fixture(scope="module", params=SCENARIOS)
@@ -77,10 +84,15 @@ def sides(
         try:
             own = {connect: "<zookeeper>", str(broker.log_dir): "<log dir>"}
             world = World(broker.bootstrap, own)
+            world.wait_until_known()
+            request_log.switch_on(broker.bootstrap)
             answers = play(world, SCENARIOS[request.param])
-            sides.append(Side(answers, world.plain, world.left_out, left_behind(connect)))
+            znodes = left_behind(connect)
         finally:
             broker.stop()
+        log = folder / name / ("broker.log" if name == "apache" else "logs/kafka-request.log")
+        lines = request_log.comparable(log, world, SCENARIOS[request.param])
+        sides.append(Side(answers, world.plain, world.left_out, znodes, lines))
     return request.param, sides[0], sides[1]
 
 
@@ -107,6 +119,15 @@ def test_zookeeper_holds_the_same(sides: tuple[str, Side, Side]) -> None:
     assert len(apache) > 20
     different = differences(scenario, apache, ours)
     assert not different, f"{len(different)} znodes differ after {scenario}:\n" + "\n".join(different)
+
+
+def test_the_request_logs_are_equal(sides: tuple[str, Side, Side]) -> None:
+    scenario, apache, ours = sides[0], sides[1].requests, sides[2].requests
+    assert apache.total() > 20
+    different = [
+        f"Apache {apache[line]}, ours {ours[line]}: {line}" for line in sorted((apache - ours) | (ours - apache))
+    ]
+    assert not different, f"{len(different)} lines differ in {scenario}:\n" + "\n".join(different)
 
 
 def test_every_exchange_has_a_name_of_its_own() -> None:

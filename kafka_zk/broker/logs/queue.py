@@ -2,8 +2,8 @@
 
 Role        Acts. The loop formats and puts; only the thread writes. A destination that blocks (a terminal on hold, a
             full pipe, a hung disk) loses lines, but never blocks the loop.
-Invariants  At most `capacity` lines of `capacity_bytes` wait. A line that does not fit is counted, and the count is logged as soon as
-            lines are written again. Lines are written in order.
+Invariants  At most `capacity` lines of `capacity_bytes` wait. A line that does not fit is counted, and the count is
+            logged as soon as lines are written again. Lines are written in order.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def test_a_broker_is_after_hours_of_fuzz_as_it_was_before(
         with capsys.disabled():
             print(f"\n{looks[-1]}", end="", flush=True)
         assert_no_traceback(site)
-    assert fuzz.count > 20 * length_s
+    assert fuzz.count > length_s
     # What a broker needs when it is new, it has after some rounds.
     early, late = looks[len(looks) // 4 : len(looks) // 2], looks[-len(looks) // 4 :]
     story = "\n".join(map(str, looks))

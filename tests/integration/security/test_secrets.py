@@ -85,7 +85,8 @@ def test_nothing_that_a_broker_says_holds_a_secret(secured: Secured) -> None:
     broker_resource = ConfigResource(ResourceType.BROKER, "0")
     with AdminClient(secured.client) as admin:
         loggers = ConfigResource(ResourceType.BROKER_LOGGER, "0")
-        said += [_set(admin, loggers, name, "TRACE") for name in ("kafka", "org.apache.kafka", "root")]
+        names = ("kafka", "kafka.request.logger", "org.apache.kafka", "root")
+        said += [_set(admin, loggers, name, "TRACE") for name in names]
         admin.create_topics([NewTopic("t", 1, 1)])
         admin.alter_user_scram_credentials(
             upsertions=[ScramUpsertion("carol", ScramMechanism.SCRAM_SHA_256, SCRAM.encode())]
@@ -93,6 +94,7 @@ def test_nothing_that_a_broker_says_holds_a_secret(secured: Secured) -> None:
         token = admin.create_delegation_token()
         secrets += [base64.b64encode(token.hmac).decode(), token.hmac.hex()]
         admin.renew_delegation_token(token.hmac)
+        said.append(repr(admin.describe_delegation_tokens()))
         said.append(repr(token))
         said.append(repr(admin.describe_configs([broker_resource])))
         said.append(repr(admin.describe_user_scram_credentials()))
@@ -120,7 +122,9 @@ def test_nothing_that_a_broker_says_holds_a_secret(secured: Secured) -> None:
     said.append(Path(f"/proc/{process.pid}/cmdline").read_text())
     said += [path.read_text(errors="replace") for path in _logs(secured)]
     whole = "\n".join(said)
-    for was_asked in ("Failed authentication with", "Created a delegation token", "TRACE", "JndiLoginModule", "# HELP"):
+    requests = ("Completed request:", "RENEW_DELEGATION_TOKEN", "ALTER_USER_SCRAM_CREDENTIALS")
+    others = ("Failed authentication with", "Created a delegation token", "TRACE", "JndiLoginModule", "# HELP")
+    for was_asked in (*requests, *others):
         assert was_asked in whole
     for secret in secrets:
         found = [text[max(0, text.index(secret) - 200) : text.index(secret) + 60] for text in said if secret in text]

@@ -7,9 +7,31 @@ from tests.mutants.catalogue.mutant import Mutant
 ENDS = "tests/integration/network/test_socket_server_ends.py"
 LIMITS = "tests/integration/network/test_socket_server_limits.py"
 LEFTOVERS = "tests/integration/network/test_socket_server_leftovers.py"
+REQUEST_LOG = "tests/unit/api/test_request_log.py"
 STARTS = "tests/unit/tools/test_server_start_files.py"
 
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="the request log hides the secrets among changed configs",
+        file="kafka_zk/api/request_log.py",
+        old="            value = _without_secrets(value)\n",
+        new="            pass\n",
+        tests=f"{REQUEST_LOG} -k unknown_configs",
+    ),
+    Mutant(
+        breaks="the request log waits until an answer was sent",
+        file="kafka_zk/api/request_log.py",
+        old="            if not row[7][1]:\n",
+        new="            if False:\n",
+        tests=f"{REQUEST_LOG} -k once_its_answer",
+    ),
+    Mutant(
+        breaks="the request log has those that are served in turns, as they came",
+        file="kafka_zk/api/dispatch.py",
+        old="        ctx.gives_way = True\n        if self.request_log is not None:\n",
+        new="        ctx.gives_way = True\n        if False:\n",
+        tests=f"{REQUEST_LOG} -k as_it_came",
+    ),
     Mutant(
         breaks="a connection that has ended is not a cycle with its answers",
         file="kafka_zk/network/answer_queue.py",
