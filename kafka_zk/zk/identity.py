@@ -11,11 +11,12 @@ import logging
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.java_options import system_properties
 from kafka_zk.sasl.client.digest_md5 import DigestMd5Client
+from kafka_zk.sasl.client.exchange import Exchange
 from kafka_zk.sasl.jaas import DIGEST, KERBEROS, JaasError, LoginModule
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
 from kafka_zk.tls.names import subject_of
@@ -33,6 +34,16 @@ class IdentityError(ConfigException):
     """A configuration that gives no identity. The message has no secret."""
 
 
+class SaslIdentity(Protocol):
+    """Who logs in at ZooKeeper."""
+
+    @property
+    def username(self) -> str: ...
+    def exchange(self, host: str) -> Exchange:
+        """For one connection to a server. Its steps may block."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DigestLogin:
     """DIGEST-MD5 with a name and a password: znodes created belong to `sasl:username`."""
@@ -40,8 +51,8 @@ class DigestLogin:
     username: str
     password: str = field(repr=False)
 
-    def exchange(self) -> DigestMd5Client:
-        """For one connection."""
+    def exchange(self, host: str) -> DigestMd5Client:
+        """For one connection; the server's host is of no interest."""
         return DigestMd5Client(self.username, self.password)
 
 
@@ -49,7 +60,7 @@ class DigestLogin:
 class ZkIdentity:
     """What all sessions of one program present. With neither, the program is anonymous and speaks plain text."""
 
-    login: DigestLogin | None = None
+    login: SaslIdentity | None = None
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     tls_settings: TlsSettings | None = None
     """What `tls` was made from."""
@@ -68,8 +79,8 @@ class ZkIdentity:
 ANONYMOUS: Final = ZkIdentity()
 
 
-def digest_login(environ: Mapping[str, str]) -> DigestLogin | None:
-    """Blocks for the JAAS file. The login of its section Client, None where there is no such section.
+def sasl_login(environ: Mapping[str, str]) -> SaslIdentity | None:
+    """Blocks for the JAAS file, and for a ticket of Kerberos. The login of its section Client, if there is one.
 
     Raises IdentityError, with Kafka's texts.
     """
@@ -87,7 +98,7 @@ def digest_login(environ: Mapping[str, str]) -> DigestLogin | None:
             "SASL in the ZooKeeper client"
         )
         raise IdentityError(f"Exception while determining if ZooKeeper is secure {shown(environ)}")
-    return _login_of(modules[0], properties.get(SECTION, DEFAULT_SECTION))
+    return _login_of(modules[0], properties.get(SECTION, DEFAULT_SECTION), properties)
 
 
 def shown(environ: Mapping[str, str]) -> str:
@@ -97,12 +108,15 @@ def shown(environ: Mapping[str, str]) -> str:
     return f"[{LOGIN_CONFIG}={properties.get(LOGIN_CONFIG, 'null')}, {ENABLED}={enabled}, {SECTION}={section}]"
 
 
-def _login_of(module: LoginModule, section: str) -> DigestLogin:
+def _login_of(module: LoginModule, section: str, properties: Mapping[str, str]) -> SaslIdentity:
     if module.name == KERBEROS:
-        raise IdentityError(
-            f"The section {section} of the JAAS file asks for Kerberos, which is not supported for ZooKeeper: "
-            f"use {DIGEST} or a TLS client certificate."
-        )
+        # Late: most programs have another identity.
+        from kafka_zk.zk.kerberos import KerberosIdentity, NoTicket
+
+        try:
+            return KerberosIdentity(module.options, properties)
+        except NoTicket as error:
+            raise IdentityError(f"The login of section {section} of the JAAS file failed: {error}") from None
     if module.name != DIGEST:
         raise IdentityError(f"No LoginModule found for {module.name} (section {section} of the JAAS file)")
     missing = [key for key in ("username", "password") if not module.options.get(key)]
@@ -112,11 +126,12 @@ def _login_of(module: LoginModule, section: str) -> DigestLogin:
 
 
 def identity(values: Mapping[str, str], environ: Mapping[str, str]) -> ZkIdentity:
-    """Blocks for files. The identity that zookeeper.ssl.* keys, as somebody has set them, and KAFKA_OPTS describe.
+    """Blocks for files, and for a ticket of Kerberos. The identity that zookeeper.ssl.* keys, as somebody has set them,
+    and KAFKA_OPTS describe.
 
     Raises IdentityError; ConfigException for TLS settings, and TlsError for stores.
     """
-    login, properties = digest_login(environ), system_properties(environ)
+    login, properties = sasl_login(environ), system_properties(environ)
     settings = tls_settings(values, properties)
     if settings is None:
         return ZkIdentity(login, is_somebody=login is not None)

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import EXCEPTIONS, AuthFailedError
+from kazoo.exceptions import EXCEPTIONS, AuthFailedError, ConnectionDropped
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.connection import ConnectionHandler
 from kazoo.protocol.serialization import SASL
 from kazoo.protocol.states import KeeperState
 
-from kafka_zk.sasl.client.exchange import ExchangeFailed
-from kafka_zk.zk.identity import DigestLogin, ZkIdentity
+from kafka_zk.sasl.client.exchange import Exchange, ExchangeFailed, ExchangeInterrupted
+from kafka_zk.zk.identity import SaslIdentity, ZkIdentity
 
 
 class LoggedInClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
@@ -34,7 +34,7 @@ class LoggedInClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
 class LoggedInConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
     """`login` is what each connection begins with; `on_refused` is told why a server did not accept it."""
 
-    login: DigestLogin | None = None
+    login: SaslIdentity | None = None
     on_refused: Callable[[str], None] | None = None
     is_logged_in = True
 
@@ -42,28 +42,34 @@ class LoggedInConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo has 
         self.is_logged_in = self.login is None
         read_timeout_ms, connect_timeout_ms = super()._connect(host, hostip, port)
         if self.login is not None:
-            self._log_in(self.login, connect_timeout_ms / 1000)
+            self._log_in(self.login.exchange(host), connect_timeout_ms / 1000)
             self.is_logged_in = True
             self.client._session_callback(KeeperState.CONNECTED)
         return read_timeout_ms, connect_timeout_ms
 
-    def _log_in(self, login: DigestLogin, timeout_s: float) -> None:
-        """Blocks. Raises AuthFailedError when the server does not accept the login."""
-        exchange = login.exchange()
-        token: bytes | None = exchange.first()
+    def _log_in(self, exchange: Exchange, timeout_s: float) -> None:
+        """Blocks. Raises AuthFailedError when the server does not accept the login, ConnectionDropped when it may work
+        the next time."""
         xid = 0
         try:
+            token: bytes | None = self._step(exchange.first)
             while token is not None:
                 xid += 1
                 self._submit(SASL(token), timeout_s, xid)
                 header, body, offset = self._read_header(timeout_s)
                 if header.err:
                     raise ExchangeFailed(f"ZooKeeper does not accept the login: {EXCEPTIONS[header.err].__name__}")
-                token = exchange.next(bytes(SASL.deserialize(body, offset)[0] or b""))
+                token = self._step(exchange.next, bytes(SASL.deserialize(body, offset)[0] or b""))
+        except ExchangeInterrupted as interrupted:
+            raise ConnectionDropped(str(interrupted)) from interrupted
         except ExchangeFailed as refused:
             self._refused(str(refused))
         if not exchange.is_complete:
             self._refused("ZooKeeper ended the login early")
+
+    def _step(self, step: Callable[..., bytes | None], *challenge: bytes) -> bytes | None:
+        """Blocks. One step of the exchange, which may wait for a KDC."""
+        return step(*challenge)
 
     def _refused(self, why: str) -> None:
         if self.on_refused is not None:
@@ -74,7 +80,7 @@ class LoggedInConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo has 
 def with_connection(
     client: KazooClient,
     kind: type[LoggedInConnection],
-    login: DigestLogin | None,
+    login: SaslIdentity | None,
     on_refused: Callable[[str], None] | None = None,
 ) -> KazooClient:
     """`client`, which is not connected yet, with a connection of another kind."""

@@ -23,7 +23,8 @@ from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol.connection import int_struct
 from kazoo.protocol.serialization import Auth, Close
 
-from kafka_zk.zk.identity import DigestLogin
+from kafka_zk.sasl.client.exchange import ExchangeFailed
+from kafka_zk.zk.identity import SaslIdentity
 from kafka_zk.zk.kazoo_login import LoggedInConnection, with_connection
 from kafka_zk.zk.silence import Silence
 
@@ -35,7 +36,7 @@ LENGTH_BYTES = 4
 
 
 def pipeline(
-    client: KazooClient, login: DigestLogin | None = None, on_refused: Callable[[str], None] | None = None
+    client: KazooClient, login: SaslIdentity | None = None, on_refused: Callable[[str], None] | None = None
 ) -> KazooClient:
     """`client`, which is not connected yet, with a connection of this kind."""
     return with_connection(client, PipeliningConnection, login, on_refused)
@@ -71,6 +72,13 @@ class PipeliningConnection(LoggedInConnection):
         self._silence = Silence(session_s, time.monotonic())
         # kazoo pings when nothing was sent for half of its read timeout.
         return 2 * self._silence.turn_s * 1000, connect_timeout_ms
+
+    def _step(self, step: Callable[..., bytes | None], *challenge: bytes) -> bytes | None:
+        """Blocks for a thread: a KDC that does not answer would stop all greenlets."""
+        outcome = gevent.get_hub().threadpool.apply(_outcome, (step, challenge))
+        if isinstance(outcome, ExchangeFailed):
+            raise outcome
+        return outcome
 
     def _send_ping(self, connect_timeout: float) -> None:
         self._give_up_if_silent()
@@ -134,6 +142,14 @@ class PipeliningConnection(LoggedInConnection):
         taken = bytes(memoryview(ahead)[:length])
         del ahead[:length]
         return taken
+
+
+def _outcome(step: Callable[..., bytes | None], challenge: tuple[bytes, ...]) -> bytes | ExchangeFailed | None:
+    """Errors are returned: the hub would print what a thread raises."""
+    try:
+        return step(*challenge)
+    except ExchangeFailed as error:
+        return error
 
 
 def _is_plain(request: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -44,10 +44,18 @@ class ZooKeeperServer(Protocol):
 class EmbeddedZooKeeper:
     """Apache ZooKeeper as a child process, its data and its log in `folder`.
 
-    `jaas` is the text of a JAAS file with a section Server; `properties` are added to the server's own.
+    `jaas` is the text of a JAAS file with a section Server; `properties` are added to the server's own, and
+    `jvm_options` to its command line.
     """
 
-    def __init__(self, folder: Path, *, jaas: str | None = None, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        jaas: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        jvm_options: Sequence[str] = (),
+    ) -> None:
         self._folder = folder
         self._port = free_port()
         self._jaas = jaas
@@ -56,7 +64,7 @@ class EmbeddedZooKeeper:
         command = server_command(
             str(folder / "zookeeper.properties"),
             environ={**os.environ, "KAFKA_HEAP_OPTS": "-Xmx128m", "KAFKA_OPTS": ""},
-            jvm_options=(*FAST_START, *options),
+            jvm_options=(*FAST_START, *options, *jvm_options),
         )
         self._process = ChildProcess(command, folder / "zookeeper.log")
 

@@ -17,6 +17,7 @@ from typing import Any
 import aiokafka
 import kafka
 import pytest
+from kazoo.security import Permissions
 
 from kafka_zk.client.admin.acls import AccessControlEntry, AclBinding, ResourcePattern
 from kafka_zk.client.admin.admin_client import AdminClient
@@ -28,6 +29,7 @@ from kafka_zk.protocol.acl import Operation, PatternType, Permission, ResourceTy
 from kafka_zk.protocol.errors import TopicAuthorizationFailed
 from kafka_zk.sasl.client.gssapi import GssapiClient
 from kafka_zk.sasl.kerberos.options import Krb5Options
+from kafka_zk.zk.identity import IdentityError, identity
 from tests.interop.sasl.exchange import (
     DELAY_MS,
     Frame,
@@ -43,7 +45,8 @@ from tests.support.apache import ApacheBroker, java
 from tests.support.broker import OurBroker
 from tests.support.kdc import KRB5_MODULE, REALM, SERVICE, Kdc, missing
 from tests.support.processes import free_port, wait_until
-from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+from tests.support.znodes import looking_at
+from tests.support.zookeeper import EmbeddedZooKeeper, ZooKeeperServer, fresh_chroot
 
 APACHE, OURS = 1, 2
 SESSION_MS = 2_000
@@ -371,6 +374,53 @@ def send(sock: socket.socket, frame: bytes) -> None:
 def receive(sock: socket.socket) -> bytes:
     with sock.makefile("rb") as stream:
         return stream.read(struct.unpack(">i", stream.read(4))[0])
+
+
+# --- ZooKeeper -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kerberos_zookeeper(kdc: Kdc, tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
+    kdc.add("zookeeper/localhost")
+    options = f'useKeyTab=true storeKey=true keyTab="{kdc.keytab("zookeeper/localhost")}"'
+    running = EmbeddedZooKeeper(
+        tmp_path / "zookeeper",
+        jaas=f'Server {{ {KRB5_MODULE} required {options} principal="zookeeper/localhost@{REALM}"; }};\n',
+        properties={"authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"},
+        jvm_options=(kdc.java_option,),
+    )
+    running.start()
+    yield running
+    running.stop()
+
+
+def test_a_broker_logs_in_at_zookeeper_and_owns_its_znodes(
+    kdc: Kdc, kerberos_zookeeper: EmbeddedZooKeeper, tmp_path: Path
+) -> None:
+    jaas = tmp_path / "jaas.conf"
+    jaas.write_text(f"Client {{ {kdc.jaas(SERVICE, more='')} }};\n")
+    broker = OurBroker(
+        tmp_path / "broker",
+        kerberos_zookeeper.connect,
+        overrides={"zookeeper.set.acl": "true"},
+        environ={"KAFKA_OPTS": f"-Djava.security.auth.login.config={jaas} {kdc.java_option}", "KRB5_CONFIG": ""},
+    )
+    broker.start()
+    broker.stop()
+    with looking_at(kerberos_zookeeper.connect) as client:
+        owner, everybody = sorted(client.get_acls("/brokers/topics")[0], key=lambda each: each.id.scheme)
+    assert (everybody.id.scheme, everybody.perms) == ("world", Permissions.READ)
+    assert (owner.id.scheme, owner.id.id, owner.perms) == ("sasl", f"{SERVICE}@{REALM}", Permissions.ALL)
+
+
+def test_without_a_ticket_nobody_begins_with_zookeeper(kdc: Kdc, tmp_path: Path) -> None:
+    jaas = tmp_path / "jaas.conf"
+    jaas.write_text(f"Client {{ {kdc.jaas('carol', more='', keytab=kdc.keytab('alice'))} }};\n")
+    with pytest.raises(
+        IdentityError,
+        match=r"^The login of section Client of the JAAS file failed: .*No key table entry found for carol@",
+    ):
+        identity({}, {"KAFKA_OPTS": f"-Djava.security.auth.login.config={jaas}"})
 
 
 # --- what cannot work ----------------------------------------------------------------------------------------------
