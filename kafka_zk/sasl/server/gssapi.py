@@ -12,11 +12,15 @@ import logging
 from collections.abc import Callable
 from enum import Enum, auto
 
+from kafka_zk.one_line import one_line
 from kafka_zk.sasl.kerberos.context import NO_PROTECTION, PROTECTION_BYTES, SecurityContext, protection
 from kafka_zk.sasl.kerberos.errors import GssError
 from kafka_zk.sasl.kerberos.names import KerberosName, MalformedName
 from kafka_zk.sasl.kerberos.short_names import NoMatchingRule
 from kafka_zk.sasl.server.mechanism import ExchangeInterrupted, Identity, InvalidExchange
+
+SHOWN_CHARS = 100
+"""Of whom a client asks to be: the log must not grow by the size of its message."""
 
 log = logging.getLogger("org.apache.kafka.common.security.authenticator.SaslServerCallbackHandler")
 
@@ -81,7 +85,8 @@ class GssapiServer:
             raise InvalidExchange(f"Client selected unsupported protection: {chosen[0]}")
         peer = self._context.peer
         asked = chosen[PROTECTION_BYTES:].decode("utf-8", "replace") or peer
-        log.info("Successfully authenticated client: authenticationID=%s; authorizationID=%s.", peer, asked)
+        message = "Successfully authenticated client: authenticationID=%s; authorizationID=%s."
+        log.info(message, one_line(peer), one_line(asked[:SHOWN_CHARS]))
         self.identity = self._identity_of(peer)
 
     def _identity_of(self, peer: str) -> Identity:

@@ -103,6 +103,15 @@ def test_the_ticket_alone_says_who_the_client_is(caplog: pytest.LogCaptureFixtur
     assert caplog.messages == [f"Successfully authenticated client: authenticationID={ALICE}; authorizationID=admin."]
 
 
+def test_whom_a_client_asks_to_be_makes_no_lines_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    exchange = server(PlayedContext(last=b""))
+    exchange.respond(b"ticket")
+    with caplog.at_level(logging.INFO):
+        exchange.respond(b"signed \x01\0\0\0" + b"a\nb" * 1000)
+    assert "\n" not in caplog.messages[0]
+    assert len(caplog.messages[0]) < 400
+
+
 def test_nothing_is_taken_between_the_context_and_the_offer_or_after_the_end() -> None:
     exchange = server()
     exchange.respond(b"ticket")
