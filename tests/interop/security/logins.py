@@ -102,7 +102,7 @@ def librdkafka(login: Login, topic: str) -> str:
     elif login.mechanism:
         config |= {"sasl.username": login.user, "sasl.password": login.password}
     producer = confluent_kafka.Producer(config)
-    producer.produce(topic, topic.encode(), on_delivery=lambda error, _: error and told.append(error.str()))
+    producer.produce(topic, topic.encode(), on_delivery=lambda error, _: told.extend([error.str()] if error else []))
     end_s = time.monotonic() + PATIENCE_S
     while len(producer) and not told and time.monotonic() < end_s:
         producer.poll(0.1)
