@@ -300,7 +300,7 @@ def _shake_hands(stream: TlsStream, deadline_s: float) -> None:
     """Blocks until `deadline_s` (monotonic). Raises OSError."""
     fileno = stream.sock.fileno()
     # A step verifies and signs: some tenths of a millisecond of which the loop is spared.
-    while (outcome := get_hub().threadpool.apply(stream.step)) is not Step.DONE:
+    while (outcome := stream.step_in(get_hub().threadpool)) is not Step.DONE:
         if isinstance(outcome, OSError):
             raise outcome
         left_s = max(0.0, deadline_s - time.monotonic())

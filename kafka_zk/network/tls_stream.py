@@ -14,6 +14,9 @@ import ssl
 from contextlib import suppress
 from enum import Enum
 
+from gevent import GreenletExit
+from gevent.threadpool import ThreadPool
+
 CHUNK_BYTES = 64 * 1024
 """Encrypted at once: four records, about 40 us."""
 
@@ -50,6 +53,19 @@ class TlsStream:
         self._failure: OSError | None = None
         self._has_ended = False
         self._has_said_end = False
+
+    def step_in(self, pool: ThreadPool) -> Step | OSError:
+        """Blocks. A step in a thread. Who is killed meanwhile is kept until the thread is done: behind the number of a
+        closed descriptor it would find another connection, or a file of the log, and write into that."""
+        step = pool.spawn(self.step)
+        try:
+            outcome = step.get()
+            assert outcome is not None, "it has ended"
+            return outcome
+        finally:
+            while not step.ready():
+                with suppress(GreenletExit):
+                    step.wait()
 
     def step(self) -> Step | OSError:
         """As much of the handshake as the received bytes allow. Returns an error instead of raising it."""

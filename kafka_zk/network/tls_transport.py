@@ -114,7 +114,7 @@ class TlsTransport:
     def _shake(self, stream: TlsStream) -> None:
         parking = self._parking
         parking.wait_readable_or_woken()
-        while (outcome := self._handshakes.apply(stream.step)) is not Step.DONE:
+        while (outcome := stream.step_in(self._handshakes)) is not Step.DONE:
             if isinstance(outcome, ssl.SSLError) and not isinstance(outcome, ssl.SSLEOFError | ssl.SSLZeroReturnError):
                 log.debug("SSL handshake failed: %s", outcome)
                 raise HandshakeFailed("SSL handshake failed")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from socket import create_server
 
+import gevent
 import pytest
 
 from kafka_zk.network.channel import BrokerChannel, PeerSecurity
 from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.tls_stream import Step, TlsStream
 from kafka_zk.protocol.messages.api_versions import ApiVersionsRequest
 from kafka_zk.tls.contexts import client_context, server_context
 from kafka_zk.tls.settings import TlsSettings
@@ -85,3 +88,22 @@ def test_a_client_never_falls_back_to_what_it_was_not_told() -> None:
     context = client_context(TlsSettings.of(pem_settings(None, CA)))
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     assert context.check_hostname and context.verify_mode == ssl.CERT_REQUIRED
+
+
+def test_a_descriptor_is_not_closed_under_the_thread_that_shakes_hands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fetcher whose leader changes is killed while it connects; whoever gets the number next was written into."""
+    begun, found = threading.Event(), []
+
+    def slowly(stream: TlsStream) -> Step:
+        begun.set()
+        time.sleep(0.1)
+        found.append(stream.sock.fileno())
+        return Step.READABLE
+
+    monkeypatch.setattr(TlsStream, "step", slowly)
+    with peer(CA.issue("broker")) as port:
+        connecting = gevent.spawn(connect, port)
+        while not begun.is_set():
+            gevent.sleep(0.001)
+        connecting.kill()
+    assert found and found[0] >= 0

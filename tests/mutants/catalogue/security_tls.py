@@ -11,6 +11,13 @@ SERVER = "tests/integration/network/test_socket_server_tls.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="no descriptor is closed under the thread that shakes hands on it",
+        file="kafka_zk/network/tls_stream.py",
+        old="            while not step.ready():\n",
+        new="            while False:\n",
+        tests="tests/integration/tls/test_channel.py -k under_the_thread",
+    ),
+    Mutant(
         breaks="stores that are read again do not undo a change",
         file="kafka_zk/broker/tls.py",
         old="        if self._listeners.get(name) is not used:\n            return False\n",
