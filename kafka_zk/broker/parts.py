@@ -457,6 +457,8 @@ class Parts:
         if (before.listeners, before.advertised_listeners) == (now.listeners, now.advertised_listeners):
             return
         try:
+            # First, and whatever becomes of the others: a removed listener may be one without logins.
+            self._socket_server.close_all_but(self._socket_settings())
             self._logins.follow_listeners()
             self._socket_server.use_endpoints_of(self._socket_settings())
         finally:

@@ -148,14 +148,8 @@ class SocketServer:
 
         A listener that keeps its name keeps its address. Raises the first NetworkError once all others are open.
         """
+        self.close_all_but(settings)
         wanted = {endpoint.listener_name: endpoint for endpoint in settings.endpoints}
-        for name in self._listeners.keys() - wanted.keys():
-            log.info("%s Removing the listener %s", self._log_prefix, name)
-            gone = self._listeners.pop(name)
-            gone.close()
-            self._killed_by_gone += gone.logins.expired
-            if self._shown is not None:
-                self._shown.listener_closed(gone)
         failures: list[NetworkError] = []
         for name in wanted.keys() - self._listeners.keys():
             listener = self._listener(wanted[name])
@@ -173,6 +167,16 @@ class SocketServer:
             log.info("%s Created data-plane acceptor for endpoint : %s", self._log_prefix, wanted[name])
         if failures:
             raise failures[0]
+
+    def close_all_but(self, settings: SocketServerSettings) -> None:
+        """Close the listeners that `settings` do not name, with their connections."""
+        for name in self._listeners.keys() - {endpoint.listener_name for endpoint in settings.endpoints}:
+            log.info("%s Removing the listener %s", self._log_prefix, name)
+            gone = self._listeners.pop(name)
+            gone.close()
+            self._killed_by_gone += gone.logins.expired
+            if self._shown is not None:
+                self._shown.listener_closed(gone)
 
     def use_limits_of(self, settings: SocketServerSettings) -> None:
         """From now on limit connections and their rate as `settings` say.

@@ -8,9 +8,11 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
+from kafka_zk.sasl.jaas import OAUTHBEARER as TOKEN_MODULE
+from kafka_zk.security.authentication.settings import SIGNED_VALIDATORS
 from tests.integration.security.sasl_broker import PLAIN_MODULE, sasl_overrides
 from tests.support.broker import OurBroker
-from tests.support.processes import free_port
+from tests.support.processes import accepts_connections, free_port
 from tests.support.zookeeper import eventually
 
 JNDI = "com.sun.security.auth.module.JndiLoginModule"
@@ -73,3 +75,28 @@ def test_a_new_listener_has_the_users_that_came_with_it(tmp_path: Path, zookeepe
         broker.stop()
     said = broker.process.output()
     assert "carol-secret" not in said and "alice-secret" not in said
+
+
+def test_a_removed_listener_is_closed_although_another_cannot_be_opened(tmp_path: Path, zookeeper_connect: str) -> None:
+    old_port = free_port()
+    protocols = "SASL_PLAINTEXT:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT,OLD:PLAINTEXT,TOKENS:SASL_PLAINTEXT"
+    overrides = sasl_overrides({"listener.security.protocol.map": protocols, "password.encoder.secret": "secret"})
+    overrides["listeners"] += f",OLD://127.0.0.1:{old_port}"
+    broker = OurBroker(tmp_path, zookeeper_connect, overrides=overrides).start()
+    try:
+        kept = overrides["listeners"].rpartition(",")[0]
+        plaintext = kept.rpartition("://")[2]
+        nobody = free_port()
+        change(
+            plaintext,
+            listeners=f"{kept},TOKENS://127.0.0.1:{free_port()}",
+            listener__name__tokens__sasl__enabled__mechanisms="OAUTHBEARER",
+            listener__name__tokens__oauthbearer__sasl__jaas__config=f"{TOKEN_MODULE} required;",
+            listener__name__tokens__oauthbearer__sasl__server__callback__handler__class=SIGNED_VALIDATORS[0],
+            listener__name__tokens__oauthbearer__sasl__oauthbearer__jwks__endpoint__url=f"http://127.0.0.1:{nobody}/",
+        )
+        eventually(lambda: not accepts_connections(old_port))
+        assert accepts_connections(int(plaintext.rpartition(":")[2]))
+    finally:
+        broker.stop()
+    assert "The signing keys of tokens could not be fetched" in broker.process.output()

@@ -11,6 +11,13 @@ LOGINS = "tests/integration/network/test_socket_server_logins.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a removed listener is closed although another one cannot be opened",
+        file="kafka_zk/broker/parts.py",
+        old="            self._socket_server.close_all_but(self._socket_settings())\n",
+        new="",
+        tests="tests/integration/security/test_sasl_new_listener.py -k removed",
+    ),
+    Mutant(
         breaks="a credential is never removed without its notice",
         file="kafka_zk/zk/entity_configs.py",
         old="    results = zk.multi([*operations, notice])\n    if",
