@@ -16,6 +16,7 @@ from kafka_zk.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from kafka_zk.record import Record, build_batch
 from kafka_zk.record.compression import Codec
 from tests.interop.bad_batches import FORMATS, Bad, Format, bad_batches
 from tests.support import masks
@@ -147,6 +148,23 @@ def differences(brokers: tuple[ApacheBroker, OurBroker], made: Format) -> list[s
 def test_bad_batches_are_refused_as_apache_refuses_them(brokers: tuple[ApacheBroker, OurBroker], made: Format) -> None:
     found = differences(brokers, made)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 9])
+def test_no_version_takes_a_transactional_batch_of_nobody(
+    brokers: tuple[ApacheBroker, OurBroker], version: int
+) -> None:
+    """Kafka looks at the first batch only; in old versions there may be more."""
+    codes = []
+    record = Record(0, MADE_MS, b"key", b"value")
+    data = bytes(build_batch([record], transactional=True, producer_id=7, producer_epoch=0, base_sequence=0))
+    for broker in brokers:
+        topic = TopicProduceData(name=TOPIC, partition_data=[PartitionProduceData(index=0, records=data)])
+        request = ProduceRequest(acks=1, timeout_ms=10_000, topic_data=[topic])
+        with RawClient(broker.bootstrap) as client:
+            answer = client.send(PRODUCE_REQUEST, request, version)
+        codes.append(answer.responses[0].partition_responses[0].error_code)
+    assert codes == [NO_TRANSACTIONS, NO_TRANSACTIONS]
 
 
 def test_what_is_excused_occurs(pytestconfig: pytest.Config) -> None:

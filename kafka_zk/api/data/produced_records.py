@@ -50,10 +50,29 @@ class TransactionalBatch(TransactionalIdAuthorizationFailed):
 
 
 def is_transactional(records: Buffer | None, api_version: int) -> bool:
-    """Whether what the request holds for a partition begins with a batch of a transaction."""
-    if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
+    """Whether what the request holds for a partition begins with a batch of a transaction.
+
+    Message sets of old versions may hold one, too, also behind others: they are looked through.
+    """
+    if records is None or len(records) < HEADER_SIZE:
         return False
+    if api_version < BATCHES_FROM:
+        return _holds_transactional(records)
     return records[MAGIC_AT] == 2 and bool(records[_LOW_ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
+
+
+def _holds_transactional(records: Buffer) -> bool:
+    """An uncompressed message set is thousands of batches, so only what is asked of each is read."""
+    position, last = 0, len(records) - HEADER_SIZE
+    while position <= last:
+        length, magic = _length_and_magic(records, position)
+        if magic == 2 and records[position + _LOW_ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
+            return True
+        if length <= 0:
+            # The log refuses all of it.
+            return False
+        position += length + LOG_OVERHEAD
+    return False
 
 
 def one_batch(records: Buffer | None, api_version: int) -> Buffer:
@@ -90,6 +109,8 @@ def _uncommon(records: Buffer | None, api_version: int) -> Buffer:
             f"Produce requests with version {api_version} must have at least one record batch per partition"
         )
     if api_version < BATCHES_FROM:
+        if is_transactional(records, api_version):
+            raise TransactionalBatch(NO_TRANSACTIONS)
         return records
     only = f"Produce requests with version {api_version} are only allowed to contain"
     if found[0].header.magic != 2:

@@ -109,6 +109,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{APIS} -k forgotten",
     ),
     Mutant(
+        breaks="an old version of Produce is no way around the check of transactional batches",
+        file="kafka_zk/api/data/produced_records.py",
+        old="        return _holds_transactional(records)\n",
+        new="        return False\n",
+        tests=f"{APIS} -k old_version",
+    ),
+    Mutant(
         breaks="a transactional batch fails the whole produce",
         file="kafka_zk/api/data/produced_records.py",
         old="    return records[MAGIC_AT] == 2 and bool(records[_LOW_ATTRIBUTES_AT] & TRANSACTIONAL_BIT)\n",

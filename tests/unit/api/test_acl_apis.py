@@ -13,7 +13,13 @@ import pytest
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.acl import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
-from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed, ErrorCode, SecurityDisabled
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ClusterAuthorizationFailed,
+    ErrorCode,
+    SecurityDisabled,
+    TransactionalIdAuthorizationFailed,
+)
 from kafka_zk.protocol.messages import (
     create_acls,
     create_topics,
@@ -27,6 +33,7 @@ from kafka_zk.protocol.messages import (
     produce,
 )
 from kafka_zk.record import Record, build_batch
+from kafka_zk.record.legacy import build_message_set
 from kafka_zk.security.acl.authorizer import TRACE, AclAuthorizer
 from kafka_zk.security.acl.cache import AclCache, VersionedAcls
 from kafka_zk.security.acl.decision import Policy
@@ -87,6 +94,21 @@ def test_a_transactional_batch_fails_the_whole_request_whatever_the_request_says
             broker.call(request, 9)
         assert refused.value.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert broker.partition("t").log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2])
+@pytest.mark.parametrize("with_authorizer", [True, False])
+def test_an_old_version_is_no_way_around_the_check_of_transactional_batches(
+    broker: Broker, api_version: int, with_authorizer: bool
+) -> None:
+    """Message sets may hold batches of any format: such a transaction could never end, and nobody reads past it."""
+    if with_authorizer:
+        authorize(broker, (ResourceType.TOPIC, "t", Operation.WRITE))
+    plain = build_message_set([Record(0, 1, None, b"x", [])], magic=1)
+    for records in (batch(transactional=True), bytearray(bytes(plain) + bytes(batch(transactional=True)))):
+        with pytest.raises(TransactionalIdAuthorizationFailed):
+            broker.call(produce_of(t=records, u=batch()), api_version)
+    assert broker.partition("t").log.log_end_offset == broker.partition("u").log.log_end_offset == 0
 
 
 def test_a_client_that_fetches_as_a_replica_is_refused_and_moves_nothing(broker: Broker) -> None:
