@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.catalogue.mutant import Mutant
 
 CLIENT = "tests/unit/sasl/test_client.py"
+KERBEROS = "tests/unit/sasl/test_kerberos.py"
 TOKENS = "tests/unit/sasl/test_access_token.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -42,5 +43,19 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            token = self._fetch()\n        self._renew_at(self._due_ms(token))\n",
         new="            self._fetch()\n",
         tests=f"{TOKENS} -k given_while",
+    ),
+    Mutant(
+        breaks="a broker proves with each message that it has the service's key",
+        file="kafka_zk/sasl/client/gssapi.py",
+        old="            offered = self._context.unwrap(challenge)\n",
+        new="            offered = challenge[-4:]\n",
+        tests=f"{KERBEROS} -k takes_no_offer",
+    ),
+    Mutant(
+        breaks="a ticket that could not be renewed is tried for again",
+        file="kafka_zk/sasl/kerberos/login.py",
+        old="            self._renew_in(PAUSE_AFTER_FAILURE_S)\n",
+        new="            pass\n",
+        tests=f"{KERBEROS} -k failed_one",
     ),
 )

@@ -6,6 +6,7 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MECHANISMS = "tests/unit/sasl/test_server_mechanisms.py"
 VALIDATORS = "tests/unit/sasl/test_token_validators.py"
+KERBEROS = "tests/unit/sasl/test_kerberos.py"
 STATES = "tests/unit/security/authentication/test_states.py"
 LOGINS = "tests/integration/network/test_socket_server_logins.py"
 
@@ -86,5 +87,33 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        self._reader.limit(self._host.max_login_bytes)\n",
         new="        self._reader.limit(self._host.max_request_bytes)\n",
         tests=f"{LOGINS} -k refused_before_the_login",
+    ),
+    Mutant(
+        breaks="a client of Kerberos is whom its ticket names, not whom it asks to be",
+        file="kafka_zk/sasl/server/gssapi.py",
+        old="        self.identity = self._identity_of(peer)\n",
+        new="        self.identity = self._identity_of(asked)\n",
+        tests=f"{KERBEROS} -k ticket_alone",
+    ),
+    Mutant(
+        breaks="nobody is promised a protection that is not there",
+        file="kafka_zk/sasl/server/gssapi.py",
+        old="        if not chosen[0] & NO_PROTECTION:\n",
+        new="        if not chosen[0]:\n",
+        tests=f"{KERBEROS} -k wants_protection",
+    ),
+    Mutant(
+        breaks="the default rule is for the own realm",
+        file="kafka_zk/sasl/kerberos/short_names.py",
+        old="            return name.service_name if name.realm == default_realm else None\n",
+        new="            return name.service_name\n",
+        tests=f"{KERBEROS} -k stranger",
+    ),
+    Mutant(
+        breaks="a rule that forgets the realm names nobody",
+        file="kafka_zk/sasl/kerberos/short_names.py",
+        old="        if _NOT_SIMPLE.search(found):\n",
+        new="        if not found:\n",
+        tests=f"{KERBEROS} -k stranger",
     ),
 )
