@@ -109,7 +109,7 @@ def start(folder: Path, wanted: Ports, interrupts: Interrupts) -> None:
     claim(folder)
     with lock(folder):
         state = load(folder) or State()
-        refuse_second_start(state)
+        end_what_was_left(state)
         state.ports = choose_ports(wanted, state.ports)
         refuse_unusable(state.ports)
         state.processes.clear()
@@ -180,12 +180,14 @@ def lock(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def refuse_second_start(state: State) -> None:
+def end_what_was_left(state: State) -> None:
+    """Blocks. Of a cluster that half of is running, end that half. Raises TrialError for one that is running."""
     running = [name for name, process in state.processes.items() if is_running(process)]
     if len(running) == 2:
         raise TrialError("it is running already: --status says how clients connect, --stop stops it")
-    if running:
-        raise TrialError(f"of an earlier run, {running[0]} alone is running: stop it first with --stop")
+    for name in running:
+        say(f"Stop {name}, which alone was left of an earlier run")
+        end(state.processes[name])
 
 
 def stop(folder: Path) -> None:

@@ -213,6 +213,16 @@ def test_a_signal_stops_what_was_started(trial: Trial, number: signal.Signals) -
     assert trial.processes() == [] and trial.state["processes"] == {}
 
 
+def test_what_alone_was_left_is_ended_and_all_started_again(trial: Trial) -> None:
+    trial.run()
+    os.kill(trial.state["processes"]["broker"]["pid"], signal.SIGKILL)
+    status = trial.run("--status")
+    assert status.returncode == 1 and status.stdout.endswith("broker    is not running\n")
+    again = trial.run()
+    assert again.returncode == 0 and again.stdout.startswith("== Stop ZooKeeper, which alone was left")
+    assert len(trial.processes()) == 2
+
+
 def test_two_runs_do_not_work_in_one_folder(trial: Trial) -> None:
     trial.let("kafka", "hang")
     with trial.begin() as begun:
