@@ -23,6 +23,9 @@ CHUNK_BYTES = 64 * 1024
 RECEIVED_BYTES = 128 * 1024
 """Decrypted at once, about 100 us: a peer that sends as fast as that would else keep everybody waiting."""
 
+RECEIVED_RECORDS = 32
+"""As many at once: a record of one byte takes as long as one of 8 KiB."""
+
 _SOL_TLS, _TLS_TX = 282, 1
 
 
@@ -97,9 +100,10 @@ class TlsStream:
             raise self._failure
         if self._has_ended:
             return 0
-        count = 0
+        count, records_left = 0, RECEIVED_RECORDS
         # Ends with a record where it can: the rest of one would be read on at once.
-        while count < len(room) and (count < RECEIVED_BYTES or self.sock.pending()):
+        while count < len(room) and ((records_left > 0 and count < RECEIVED_BYTES) or self.sock.pending()):
+            records_left -= 1
             try:
                 received = self.sock.recv_into(room[count:])
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):

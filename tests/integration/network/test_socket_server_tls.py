@@ -23,7 +23,7 @@ from kafka_zk.network.listener_tls import ListenerTls
 from kafka_zk.network.read_watch import LOOK_S, ReadWatch
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
-from kafka_zk.network.tls_stream import RECEIVED_BYTES, Step, TlsStream
+from kafka_zk.network.tls_stream import RECEIVED_BYTES, RECEIVED_RECORDS, Step, TlsStream
 from kafka_zk.tls.contexts import client_context
 from kafka_zk.tls.errors import TlsError
 from kafka_zk.tls.settings import TlsSettings
@@ -145,7 +145,10 @@ def test_what_came_before_a_broken_end_is_handled(end: Callable[[TlsClient], Non
         wait_until(lambda: not server.connection_count)
 
 
-def test_who_sends_as_fast_as_it_is_read_lets_others_in() -> None:
+@pytest.mark.parametrize(
+    ("record_bytes", "at_once"), [(RECORD_BYTES, RECEIVED_BYTES // RECORD_BYTES + 1), (1, RECEIVED_RECORDS)]
+)
+def test_who_sends_as_fast_as_it_is_read_lets_others_in(record_bytes: int, at_once: int) -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)
@@ -153,10 +156,9 @@ def test_who_sends_as_fast_as_it_is_read_lets_others_in() -> None:
     sender = TlsStream(theirs, client_context(OWN), "localhost")
     while {stream.step(), sender.step()} != {Step.DONE}:
         pass
-    for _ in range(RECEIVED_BYTES // RECORD_BYTES + 4):
-        sender.send(bytes(RECORD_BYTES))
-    received = stream.recv_into(memoryview(bytearray(2 * RECEIVED_BYTES)))
-    assert RECEIVED_BYTES <= received < RECEIVED_BYTES + RECORD_BYTES
+    for _ in range(at_once + 3):
+        sender.send(bytes(record_bytes))
+    assert stream.recv_into(memoryview(bytearray(2 * RECEIVED_BYTES))) == at_once * record_bytes
     assert not stream.has_buffered, "the rest is in the socket, which tells of it in its turn"
     stream.sock.close()
     sender.sock.close()

@@ -11,6 +11,13 @@ SERVER = "tests/integration/network/test_socket_server_tls.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="nobody is read from for as long as it sends records of one byte",
+        file="kafka_zk/network/tls_stream.py",
+        old="            records_left -= 1\n",
+        new="",
+        tests=f"{SERVER} -k lets_others_in",
+    ),
+    Mutant(
         breaks="no descriptor is closed under the thread that shakes hands on it",
         file="kafka_zk/network/tls_stream.py",
         old="            while not step.ready():\n",
@@ -62,8 +69,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="nobody is read from for as long as it sends",
         file="kafka_zk/network/tls_stream.py",
-        old=" and (count < RECEIVED_BYTES or self.sock.pending()):\n",
-        new=":\n",
+        old="((records_left > 0 and count < RECEIVED_BYTES)",
+        new="(records_left > 0",
         tests=f"{SERVER} -k lets_others_in",
     ),
     Mutant(
