@@ -1,6 +1,6 @@
 """What the SASL listeners of this broker offer: mechanisms with their users, credentials, tokens and keys.
 
-And how this broker itself logs in at the others.
+`peers` is how this broker itself logs in at the others.
 
 Role        Acts: fetches the keys of token issuers before a listener opens. All else is read from the configuration.
 Invariants  A listener whose mechanisms cannot be set up does not open.
@@ -12,19 +12,20 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import ssl
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_zk.broker.kerberos import KerberosLogins
+from kafka_zk.broker.peer_logins import PeerLogins, own_handler
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
-from kafka_zk.config.errors import ConfigException, UnsupportedConfig, invalid_value
+from kafka_zk.config.errors import ConfigException, invalid_value
 from kafka_zk.config.java_options import system_properties
-from kafka_zk.sasl.client.login import Login
-from kafka_zk.sasl.client.logins import MODULES, LoginError, check_module, new_exchange
+from kafka_zk.config.sasl_classes import UNSECURED_VALIDATOR
 from kafka_zk.sasl.jaas import JaasError, check_allowed, parse_value
 from kafka_zk.sasl.jaas_file import LOGIN_CONFIG, file_sections
-from kafka_zk.sasl.oauth_urls import ALLOWED_URLS, check_url
+from kafka_zk.sasl.oauth_urls import ALLOWED_URLS, check_url, file_of, is_file
 from kafka_zk.sasl.scram_credentials import BY_KEY, Mechanism
 from kafka_zk.sasl.server.mechanism import ServerMechanism
 from kafka_zk.sasl.server.oauthbearer import OAuthBearerServer, Validate
@@ -33,18 +34,18 @@ from kafka_zk.sasl.server.scram import ScramServer, TokenLogins
 from kafka_zk.sasl.server.unsecured_token import BadOption, UnsecuredRules, UnsecuredTokens
 from kafka_zk.security.authentication.authenticator import EnabledMechanism, ListenerLogins
 from kafka_zk.security.authentication.credential_cache import CredentialCache
-from kafka_zk.security.authentication.login_modules import JaasFile, login_modules, login_options
+from kafka_zk.security.authentication.login_modules import JaasFile, login_options
 from kafka_zk.security.authentication.settings import (
     GSSAPI,
     OAUTHBEARER,
     PLAIN,
-    UNSECURED_VALIDATOR,
     LoginOptions,
     MechanismSettings,
     key_source,
     mechanisms_of,
     token_rules,
 )
+from kafka_zk.tls.errors import TlsError
 
 if TYPE_CHECKING:
     from kafka_zk.security.authentication.key_fetcher import KeyFetcher
@@ -53,10 +54,6 @@ validator_log = logging.getLogger("org.apache.kafka.common.security.oauthbearer.
 
 _URL_KEY = "sasl.oauthbearer.jwks.endpoint.url"
 _JAAS_KEY = "sasl.jaas.config"
-_LOGIN_HANDLER = "sasl.login.callback.handler.class"
-
-BeginLogin = Callable[[str, str, Login | None], Login]
-"""Begins a login of this broker under a client id at a host, or renews an earlier one."""
 
 _NONCE_BITS = 130
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -74,8 +71,8 @@ class Logins:
         self._file = JaasFile()
         self._fetchers: dict[str, list[KeyFetcher]] = {}
         self.listeners: dict[str, ListenerLogins] = {}
-        self._peers: dict[str, BeginLogin] = {}
         self._kerberos = KerberosLogins()
+        self.peers = PeerLogins(config, clock, self._kerberos)
         self.credentials = CredentialCache(BY_KEY)
         self.tokens: TokenLogins | None = None
 
@@ -87,9 +84,7 @@ class Logins:
         self._file = jaas_file(os.environ)
         for listener_name in _sasl_listeners(self._config):
             self._check_listener(self._config, listener_name)
-        for of_brokers in (self._config.inter_broker_listener_name, self._config.control_plane_listener_name):
-            if of_brokers:
-                self.of_peers(of_brokers)
+        self.peers.check(self._file)
 
     def check_change(self, before: BrokerConfig, now: BrokerConfig) -> None:
         """Raise ConfigException if a new listener's logins cannot be set up, or a login module is none of ours."""
@@ -102,42 +97,11 @@ class Logins:
 
     def _check_listener(self, config: BrokerConfig, listener_name: str) -> None:
         for settings in mechanisms_of(config, listener_name, self._options_in(config)):
+            own_handler(config, listener_name, settings.name)
             if settings.name == OAUTHBEARER:
                 self._check_validator(config, listener_name, settings)
             elif settings.name == GSSAPI:
                 self._kerberos.server(config, listener_name, settings.options)
-
-    def of_peers(self, listener_name: str) -> BeginLogin | None:
-        """How this broker logs in at that listener of others; None where nobody has to. Raises ConfigException."""
-        if not self._config.protocol_of(listener_name).startswith("SASL_"):
-            return None
-        found = self._peers.get(listener_name)
-        if found is None:
-            found = self._peers[listener_name] = self._login_of_peers(listener_name)
-        return found
-
-    def _login_of_peers(self, listener_name: str) -> BeginLogin:
-        mechanism = self._config.sasl_mechanism_inter_broker_protocol
-        modules = login_modules(self._config, listener_name, mechanism, self._file)
-        self._check_login_handler(listener_name, mechanism)
-        wanted = MODULES.get(mechanism)
-        module = next((each for each in modules if each.name == wanted), modules[0])
-        try:
-            check_module(mechanism, module)
-            if mechanism == GSSAPI:
-                new_at = self._kerberos.client(self._config, listener_name, module.options)
-            else:
-                new = new_exchange(mechanism, module, lambda: self._clock.wall_ms() / 1000)
-                new_at = lambda host: new  # noqa: E731
-        except LoginError as error:
-            raise ConfigException(f"{error} (this broker's own login at listener {listener_name})") from None
-        return lambda client_id, host, renewed: Login(new_at(host), client_id, again_with=renewed)
-
-    def _check_login_handler(self, listener_name: str, mechanism: str) -> None:
-        key = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{_LOGIN_HANDLER}"
-        handler = self._config.originals.get(key)
-        if handler:
-            raise UnsupportedConfig(f"{key}={handler} cannot be used: brokers log in with what their JAAS options say.")
 
     def follow_listeners(self) -> None:
         """Blocks. Set up the logins of new listeners, forget those of closed ones. Raises ConfigException."""
@@ -150,7 +114,8 @@ class Logins:
                 self.listeners[listener_name] = self._logins_of(listener_name)
 
     def stop(self) -> None:
-        """Blocks. Stop fetching keys."""
+        """Stop fetching keys and tokens."""
+        self.peers.stop()
         for listener_name in list(self._fetchers):
             self._stop_fetchers(listener_name)
 
@@ -180,7 +145,11 @@ class Logins:
             _unsecured_rules(settings.options)
         else:
             token_rules(config, listener_name)
-            check_url(key_source(config, listener_name).url, _URL_KEY, self._allowed_urls())
+            url = key_source(config, listener_name).url
+            check_url(url, _URL_KEY, self._allowed_urls())
+            if is_file(url):
+                file_of(url, _URL_KEY)
+            _stores(url, settings.options)
 
     def _validator(self, listener_name: str, settings: MechanismSettings) -> Validate:
         """Blocks until the keys are fetched. Raises ConfigException."""
@@ -191,7 +160,8 @@ class Logins:
         from kafka_zk.sasl.server.signed_token import SignedTokens
         from kafka_zk.security.authentication.key_fetcher import KeyFetcher
 
-        fetcher = KeyFetcher(key_source(self._config, listener_name), self._clock)
+        source = key_source(self._config, listener_name)
+        fetcher = KeyFetcher(source, self._clock, _stores(source.url, settings.options))
         fetcher.start()
         self._fetchers.setdefault(listener_name, []).append(fetcher)
         rules = token_rules(self._config, listener_name)
@@ -250,6 +220,17 @@ def new_nonce() -> str:
         left, digit = divmod(left, len(_DIGITS))
         digits += _DIGITS[digit]
     return digits or "0"
+
+
+def _stores(url: str, options: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Blocks on the disk. What the endpoint of keys is checked with. Raises ConfigException."""
+    # Imported here: only these listeners need an HTTP client.
+    from kafka_zk.sasl.oauth_http import stores_of
+
+    try:
+        return stores_of(url, options)
+    except TlsError as error:
+        raise ConfigException(str(error)) from None
 
 
 def _unsecured_rules(options: Mapping[str, str]) -> UnsecuredRules:

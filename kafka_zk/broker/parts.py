@@ -263,8 +263,9 @@ class Parts:
     def _bind_listeners(self) -> None:
         """Ports must be known before the registration; requests are accepted at the very end."""
         self._tls.check()
-        self._logins.follow_listeners()
         self.stops.add("logins", self._logins.stop)
+        self._logins.peers.start()
+        self._logins.follow_listeners()
         self._dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
         self._switch_request_log()
         self._metrics.on_gather(self._request_log.write)
@@ -331,7 +332,7 @@ class Parts:
 
     def _security_of_peers(self, listener_name: str) -> PeerSecurity:
         """How this broker connects to that listener of the others."""
-        return PeerSecurity(self._tls.of_peers(listener_name), self._logins.of_peers(listener_name))
+        return PeerSecurity(self._tls.of_peers(listener_name), self._logins.peers.of(listener_name))
 
     def _connect_to_leader(self, node: Node, client_id: str) -> BrokerChannel:
         """Blocks. Raises NetworkError."""

@@ -9,7 +9,7 @@ Source      DynamicBrokerConfig.processReconfiguration; validateReconfiguration 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.declaration import UpdateMode
@@ -81,7 +81,11 @@ def _check_own_keys_of(listener: EndPoint, new: BrokerConfig) -> None:
     """Every key of this listener must have a value of its kind, also one that no listener reads."""
     prefix = listener_key(listener.listener_name, "")
     for name, text in new.originals.items():
-        row = BROKER_KEYS.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+        if not name.startswith(prefix):
+            continue
+        base = name.removeprefix(prefix)
+        # Whatever is before the first dot may be the name of a mechanism.
+        row = BROKER_KEYS.get(base) or BROKER_KEYS.get(base.partition(".")[2])
         if row is not None:
             check_loadable(row, row.parse(text))
 
@@ -151,7 +155,8 @@ def _check_listeners(old: BrokerConfig, new: BrokerConfig) -> None:
         name = end.listener_name
         if name not in before:
             continue
-        if _fixed_keys_of(name, old) != _fixed_keys_of(name, new):
+        # As in Kafka: a key that a listener has got since the start stands in the way of every later change.
+        if _fixed_keys_of(name, old.layers.static) != _fixed_keys_of(name, new.originals):
             raise ConfigException(
                 f"Configs cannot be updated dynamically for existing listener ListenerName({name}), "
                 "restart broker or create a new listener for update"
@@ -160,11 +165,11 @@ def _check_listeners(old: BrokerConfig, new: BrokerConfig) -> None:
             raise ConfigException(f"Security protocol cannot be updated for existing listener ListenerName({name})")
 
 
-def _fixed_keys_of(listener_name: str, config: BrokerConfig) -> dict[str, str]:
+def _fixed_keys_of(listener_name: str, originals: Mapping[str, str]) -> dict[str, str]:
     prefix = listener_key(listener_name, "")
     return {
         name: text
-        for name, text in config.originals.items()
+        for name, text in originals.items()
         if name.startswith(prefix) and name.removeprefix(prefix) not in (*ONLY_OF_LISTENERS, *PER_LISTENER)
     }
 

@@ -57,19 +57,6 @@ _BEHIND_A_MECHANISM: Final = (
 )
 """A broker reads these with the prefix of a listener and a mechanism only, as Kafka does."""
 
-# They time the requests to a token endpoint and the renewal of its tokens. A broker that is to log in with such tokens
-# does not start (broker/logins.py), and tokens that it makes itself are made anew for each login.
-_OF_TOKEN_ENDPOINTS: Final = (
-    "sasl.login.connect.timeout.ms",
-    "sasl.login.read.timeout.ms",
-    "sasl.login.refresh.buffer.seconds",
-    "sasl.login.refresh.min.period.seconds",
-    "sasl.login.refresh.window.factor",
-    "sasl.login.refresh.window.jitter",
-    "sasl.login.retry.backoff.max.ms",
-    "sasl.login.retry.backoff.ms",
-    "sasl.oauthbearer.token.endpoint.url",
-)
 # There is no listener of a KRaft controller.
 _OF_KRAFT: Final = ("sasl.mechanism.controller.protocol",)
 _MECHANISMS: Final = ("gssapi.", "oauthbearer.", "plain.", "scram-sha-256.", "scram-sha-512.")
@@ -86,7 +73,7 @@ def security_remark(key: str, value: str, *, has_mechanism: bool) -> str | None:
 
     `key` comes without prefixes; `has_mechanism`: it had those of a listener and a mechanism.
     """
-    if key in _OF_TOKEN_ENDPOINTS or key in _OF_KRAFT:
+    if key in _OF_KRAFT:
         return ""
     if key == "sasl.jaas.config" and has_mechanism:
         return ""

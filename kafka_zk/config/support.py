@@ -96,7 +96,8 @@ _MEANT_FOR_THREADS = (
 _LISTENER_SECURITY = ("ssl.", "sasl.", "plain.", "scram-sha-", "gssapi.", "oauthbearer.", "principal.builder.class",
                       "connections.max.reauth.ms")  # fmt: skip
 # Behind a listener's and a mechanism's name broker/logins.py reads them, or refuses them.
-_OF_MECHANISMS = (".sasl.jaas.config", ".sasl.server.callback.handler.class", ".connections.max.reauth.ms")
+_OF_MECHANISMS = (".sasl.jaas.config", ".sasl.server.callback.handler.class", ".connections.max.reauth.ms",
+                  ".sasl.login.callback.handler.class", ".sasl.login.class")  # fmt: skip
 _CLASSES_OF_LISTENERS = ("principal.builder.class", "ssl.engine.factory.class")
 # All they do is said by a rule between keys (broker_rules.py).
 _HELD_BY_A_RULE = ("broker.id.generation.enable",)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Protocol
 
+import gevent
 from gevent import get_hub
 from gevent import socket as cooperative
 
@@ -46,22 +47,26 @@ class PeerSession:
         self._begin = begin
         self._login = login
         self._renew_at_s = _renewal_of(login)
+        self._renew_from_s = 0.0
 
     @property
     def is_due(self) -> bool:
         return time.monotonic() >= self._renew_at_s
 
     def renew(self, exchange: Callable[[bytes], bytes]) -> None:
-        """Blocks in `exchange`, which sends a frame and returns the answer.
+        """Blocks: until it may be renewed, and in `exchange`, which sends a frame and returns the answer.
 
         Raises LoginFailed, LoginInterrupted, DecodeError, and what `exchange` raises.
         """
+        # Sooner the others would refuse it.
+        gevent.sleep(max(0.0, self._renew_from_s - time.monotonic()))
         login = self._begin(self._login)
         frame: bytes | None = login.begin()
         while frame is not None:
             frame = _step(login, exchange(frame))
         self._login = login
         self._renew_at_s = _renewal_of(login)
+        self._renew_from_s = time.monotonic() + login.renewal_pause_ms / 1000
 
 
 def logged_in(stream: socket.socket | Stream, begin: BeginLogin, address: str, deadline_s: float) -> PeerSession:

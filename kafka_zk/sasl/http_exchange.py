@@ -45,10 +45,13 @@ def exchange(
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
     context: ssl.SSLContext | None = None,
+    connect_timeout_s: float | None = None,
     timeout_s: float,
     max_bytes: int,
 ) -> Answer:
     """Blocks for `timeout_s` at most, without the time that resolving a name takes. `context`: of https, else Python's.
+
+    With `connect_timeout_s` it counts from the moment when there is a connection, which may take that long.
 
     Raises OSError, http.client.HTTPException, ValueError, whose texts may quote what was received.
     """
@@ -58,7 +61,7 @@ def exchange(
         raise ValueError("no URL of http or https")
     tls = (context or ssl.create_default_context()) if scheme == "https" else None
     target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
-    connection = _Connection(parts.hostname, parts.port or _PORTS[scheme], tls, timeout_s)
+    connection = _Connection(parts.hostname, parts.port or _PORTS[scheme], tls, connect_timeout_s, timeout_s)
     try:
         connection.request(method, target, body, {"Connection": "close", **(headers or {})})
         with connection.getresponse() as response:
@@ -89,21 +92,28 @@ def _read(response: http.client.HTTPResponse, max_bytes: int) -> bytes:
 class _Connection(http.client.HTTPConnection):
     """A connection whose other end is gone, for whoever reads, when its time is over."""
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float) -> None:
+    def __init__(
+        self, host: str, port: int, tls: ssl.SSLContext | None, connect_timeout_s: float | None, timeout_s: float
+    ) -> None:
         super().__init__(host, port, timeout=timeout_s)
         if tls is not None:
             self.default_port = _PORTS["https"]
         self.is_late = False
         self._tls = tls
-        self._end_s = time.monotonic() + timeout_s
+        self._connect_timeout_s = connect_timeout_s
+        self._timeout_s = timeout_s
         self._guard: socket.socket | None = None
         self._timer: threading.Timer | None = None
 
     def connect(self) -> None:
-        plain = socket.create_connection((self.host, self.port), self.timeout)
+        begun_s = time.monotonic()
+        wait_s = self._timeout_s if self._connect_timeout_s is None else self._connect_timeout_s
+        plain = socket.create_connection((self.host, self.port), wait_s)
+        plain.settimeout(self._timeout_s)
+        end_s = (begun_s if self._connect_timeout_s is None else time.monotonic()) + self._timeout_s
         # One more descriptor of the connection: TLS takes the first one over, and is interrupted in its handshake, too.
         self._guard = plain.dup()
-        self._timer = threading.Timer(max(0.0, self._end_s - time.monotonic()), self._end)
+        self._timer = threading.Timer(max(0.0, end_s - time.monotonic()), self._end)
         self._timer.daemon = True
         self._timer.start()
         try:

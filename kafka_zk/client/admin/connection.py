@@ -99,6 +99,7 @@ class Connection:
         Raises TimeoutException at `deadline_s` (the connection cannot be used after that), DisconnectException.
         """
         if self._login is not None and time.monotonic() >= self._login.renew_at_s:
+            time.sleep(max(0.0, min(self._login.renew_from_s, deadline_s) - time.monotonic()))
             self._log_in(self._login.again(), deadline_s)
         api_key = key_of(request)
         correlation_id = next(self._correlation_ids)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import selectors
 import time
 from collections import deque
@@ -159,6 +160,8 @@ class NodeConnection:
             return min(due_ms, self._setup_deadline_ms)
         if self._waiting and self._paused_until_ms > now_ms:
             due_ms = min(due_ms, self._paused_until_ms)
+        if self._waiting and self._renewal_is_due():
+            due_ms = min(due_ms, now_ms + self._renewal_pause_ms())
         return due_ms if self.request_count else self._idle_until_ms()
 
     # --- what it is told ---------------------------------------------------------------------------------------------
@@ -203,7 +206,7 @@ class NodeConnection:
         elif self.state is State.READY:
             if self._waiting and self._renewal_is_due():
                 # What is in flight is answered first.
-                if not self._in_flight:
+                if not self._in_flight and not self._renewal_pause_ms():
                     self._renew_login(now_ms)
                 return
             while self._waiting and self._has_room(now_ms):
@@ -339,6 +342,11 @@ class NodeConnection:
 
     def _renewal_is_due(self) -> bool:
         return self._login is not None and time.monotonic() >= self._login.renew_at_s
+
+    def _renewal_pause_ms(self) -> int:
+        """Until the broker takes a renewal, rounded up."""
+        assert self._login is not None
+        return max(0, math.ceil((self._login.renew_from_s - time.monotonic()) * 1000))
 
     def _renew_login(self, now_ms: int) -> None:
         """Log in again before the broker ends the session (KIP-368). Requests wait meanwhile."""

@@ -23,6 +23,7 @@ from kafka_zk.client.errors import (
     UnsupportedSecurity,
 )
 from kafka_zk.config.errors import ConfigException, invalid_value
+from kafka_zk.config.sasl_classes import DEFAULT_LOGIN, TOKEN_LOGINS, UNSECURED_LOGIN
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.sasl.client.login import (
@@ -40,19 +41,15 @@ from kafka_zk.sasl.jaas_file import file_sections
 SECTION: Final = "KafkaClient"
 _LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
 _COMMON: Final = "org.apache.kafka.common.security"
-TOKEN_HANDLERS: Final = tuple(
-    f"{_COMMON}.oauthbearer.{name}"
-    for name in ("OAuthBearerLoginCallbackHandler", "secured.OAuthBearerLoginCallbackHandler")
-)
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.client.callback.handler.class": (
         f"{_COMMON}.authenticator.SaslClientCallbackHandler",
         f"{_COMMON}.oauthbearer.internals.OAuthBearerSaslClientCallbackHandler",
     ),
     _LOGIN_HANDLER: (
-        f"{_COMMON}.authenticator.AbstractLogin$DefaultLoginCallbackHandler",
-        f"{_COMMON}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
-        *TOKEN_HANDLERS,
+        DEFAULT_LOGIN,
+        UNSECURED_LOGIN,
+        *TOKEN_LOGINS,
     ),
     "sasl.login.class": (),
 }
@@ -75,6 +72,7 @@ class SaslLogin:
         except LoginFailed as error:
             raise _translated(error) from error
         self.renew_at_s = math.inf
+        self.renew_from_s = 0.0
 
     def begin(self) -> Sequence[bytes]:
         return [self._login.begin()]
@@ -91,6 +89,7 @@ class SaslLogin:
         if self._login.is_complete:
             after_ms = self._login.renewal_after_ms(random.random())
             self.renew_at_s = math.inf if after_ms is None else time.monotonic() + after_ms / 1000
+            self.renew_from_s = time.monotonic() + self._login.renewal_pause_ms / 1000
         return [] if answer is None else [answer]
 
     @property
@@ -135,7 +134,7 @@ def _new_exchange(config: ClientConfig, mechanism: str) -> Callable[[str], NewEx
 
 
 def _new_exchange_anywhere(config: ClientConfig, mechanism: str, module: LoginModule) -> NewExchange:
-    if config.raw(_LOGIN_HANDLER) not in TOKEN_HANDLERS:
+    if config.raw(_LOGIN_HANDLER) not in TOKEN_LOGINS:
         return new_exchange(mechanism, module, time.time)
     if mechanism != "OAUTHBEARER" or module.name != OAUTHBEARER:
         raise LoginError(f"Unexpected SASL mechanism: {mechanism}: {_LOGIN_HANDLER} is one of OAUTHBEARER")

@@ -41,7 +41,13 @@ class Login(Protocol):
 
     @property
     def renew_at_s(self) -> float:
-        """When to log in again on the same connection (time.monotonic), before the session ends; inf: never."""
+        """When to stop sending and log in again on the same connection (time.monotonic), before the session ends;
+        inf: never."""
+        ...
+
+    @property
+    def renew_from_s(self) -> float:
+        """Before this the broker refuses a renewal (time.monotonic)."""
         ...
 
     def again(self) -> Login:

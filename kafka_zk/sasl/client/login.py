@@ -42,6 +42,10 @@ MAX_AUTHENTICATE_VERSION: Final = 1
 EARLIEST_SHARE, LATEST_SHARE = 0.85, 0.95
 """A session is renewed after a part of its lifetime, drawn between these, so that not all clients come at once."""
 
+SHORTEST_PAUSE_MS: Final = 1000
+"""A broker refuses a renewal that begins within this time of the beginning of the one before. It takes later ones even
+when the session has ended: until then the connection sends nothing."""
+
 _SIZE: Final = Struct(">i")
 
 
@@ -107,6 +111,7 @@ class Login:
         self._handshake_version: int = 0 if again_with is None else again_with._handshake_version
         self._authenticate_version: int | None = None if again_with is None else again_with._authenticate_version
         self._state = _State.HANDSHAKE if again_with is not None else _State.VERSIONS
+        self._is_renewal = again_with is not None
         self.session_lifetime_ms = 0
         """How long the broker lets the session last; 0: for ever."""
 
@@ -129,13 +134,18 @@ class Login:
         return self._step(self._token(frame))
 
     def renewal_after_ms(self, chance: float) -> int | None:
-        """When to log in again, in milliseconds from the end of this login; None where the session never ends.
+        """How long to send requests, in milliseconds from the end of this login; None where the session never ends.
 
-        `chance` is drawn from 0 to 1.
+        `chance` is drawn from 0 to 1. Then the login is renewed, but not before `renewal_pause_ms` is over, too.
         """
         if self.session_lifetime_ms <= 0:
             return None
         return int(self.session_lifetime_ms * (EARLIEST_SHARE + chance * (LATEST_SHARE - EARLIEST_SHARE)))
+
+    @property
+    def renewal_pause_ms(self) -> int:
+        """How long the broker may refuse a renewal, in milliseconds from the end of this login."""
+        return SHORTEST_PAUSE_MS if self._is_renewal else 0
 
     def _versions(self, answer: Any) -> bytes:
         if answer.error_code != ErrorCode.NONE:

@@ -1,6 +1,6 @@
 """Where the tokens of OAUTHBEARER come from: a token endpoint, or a file; and their renewal before they end.
 
-Role        Acts: opens URLs and files, and starts a thread for a renewal. No part of it needs an event loop.
+Role        Acts: asks endpoints, reads files, and starts a thread for a renewal. No part of it needs an event loop.
 Invariants  A token that is good is given at once, also while the next one is fetched. Logs and errors hold no secret.
 Source      OAuthBearerLoginCallbackHandler, HttpAccessTokenRetriever, Retry, ExpiringCredentialRefreshingLogin in 3.9.
 Differs     A file is read again for each token. No redirects; an answer has a size and a time.
@@ -8,10 +8,8 @@ Differs     A file is read again for each token. No redirects; an answer has a s
 
 from __future__ import annotations
 
-import http.client
 import logging
 import random
-import ssl
 import threading
 import time
 import weakref
@@ -29,13 +27,13 @@ from kafka_zk.sasl.client.access_token import (
     request_body,
     token_in,
 )
-from kafka_zk.sasl.http_exchange import exchange
+from kafka_zk.sasl.oauth_http import MAX_BYTES, BadStatus, NoAnswer, Route, answer_of
 
-MAX_BYTES: Final = 1024 * 1024
-TIMEOUT_S: Final = 10.0
-"""Where sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms are not set."""
 PAUSE_AFTER_FAILURE_MS: Final = 10_000
 SHORTEST_PAUSE_MS: Final = 100
+LEAST_LIFE_MS: Final = 1500
+"""With less left of its token a session would end before it can be renewed: brokers refuse a renewal within a second of
+the one before."""
 
 log = logging.getLogger(
     "org.apache.kafka.common.security.oauthbearer.internals.expiring.ExpiringCredentialRefreshingLogin"
@@ -52,15 +50,14 @@ class TokenUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """What is asked for tokens, and as whom. Times in seconds."""
+    """What is asked for tokens, and as whom."""
 
     url: str
     client_id: str
     client_secret: str = field(repr=False)
     scope: str | None = None
     is_header_encoded: bool = False
-    timeout_s: float = TIMEOUT_S
-    context: ssl.SSLContext | None = field(default=None, repr=False)
+    route: Route = field(default_factory=Route)
 
     def ask(self) -> str:
         """Blocks. One token. Raises TokenUnavailable."""
@@ -71,25 +68,19 @@ class TokenEndpoint:
             "Content-Type": "application/x-www-form-urlencoded",
         }
         try:
-            status, answer = exchange(
-                self.url,
-                method="POST",
-                body=request_body(self.scope),
-                headers=headers,
-                context=self.context,
-                timeout_s=self.timeout_s,
-                max_bytes=MAX_BYTES,
-            )
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            # Errors of the HTTP client may quote what it has read.
-            raise TokenUnavailable(f"The token endpoint could not be asked: {type(error).__name__}") from None
-        if status not in (http.HTTPStatus.OK, http.HTTPStatus.CREATED):
+            return token_in(answer_of(self.url, self.route, headers=headers, form=request_body(self.scope)))
+        except BadStatus as error:
+            if error.status in FATAL_STATUSES:
+                raise TokenUnavailable(
+                    f"The response code {error.status} was encountered reading the token endpoint response; will not "
+                    "attempt further retries",
+                    is_final=True,
+                ) from None
             raise TokenUnavailable(
-                f"The response code {status} was encountered reading the token endpoint response",
-                is_final=status in FATAL_STATUSES,
-            )
-        try:
-            return token_in(answer)
+                f"The unexpected response code {error.status} was encountered reading the token endpoint response"
+            ) from None
+        except NoAnswer as error:
+            raise TokenUnavailable(f"The token endpoint could not be asked: {error}") from None
         except BadToken as error:
             raise TokenUnavailable(str(error), is_final=True) from None
 
@@ -143,14 +134,27 @@ class TokenSource:
         self._renew_at(self._due_ms(token))
 
     def token(self) -> str:
-        """The text of the token. Blocks only where the last one has ended: then raises TokenUnavailable, too."""
+        """The text of the token. Blocks only near its end, where a session with it would be too short.
+
+        Raises TokenUnavailable where it has ended and no other can be had.
+        """
         token = self._token
-        if token is None or _now_ms() >= token.expires_ms:
+        if token is None or _left_ms(token) < LEAST_LIFE_MS:
             with self._fetching:
-                token = self._token
-                if token is None or _now_ms() >= token.expires_ms:
-                    token = self._fetch()
+                token = self._longest_lived()
         return token.text
+
+    def _longest_lived(self) -> AccessToken:
+        """Blocks, with `_fetching` held."""
+        token = self._token
+        if token is not None and _left_ms(token) >= LEAST_LIFE_MS:
+            return token
+        try:
+            return self._fetch()
+        except TokenUnavailable:
+            if token is None or _left_ms(token) <= 0:
+                raise
+            return token
 
     def renew(self) -> None:
         """Blocks. Fetch the next token; where that fails, keep the old one and try again later."""
@@ -193,6 +197,10 @@ def _renew(source: weakref.ref[TokenSource]) -> None:
     alive = source()
     if alive is not None:
         alive.renew()
+
+
+def _left_ms(token: AccessToken) -> int:
+    return token.expires_ms - _now_ms()
 
 
 def _now_ms() -> int:

@@ -10,12 +10,9 @@ Differs     A redirect is an error.
 
 from __future__ import annotations
 
-import http.client
 import logging
-import urllib.parse
-import urllib.request
+import ssl
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import gevent
@@ -23,15 +20,17 @@ from gevent.event import Event
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.sasl.http_exchange import TooLarge, TooSlow, exchange
+from kafka_zk.sasl.oauth_http import MAX_BYTES, NoAnswer, Route, answer_of
+from kafka_zk.sasl.oauth_urls import file_of, is_file
 from kafka_zk.sasl.server.signing_keys import BadKeySet, SigningKey, SigningKeys, signing_keys
 from kafka_zk.security.authentication.missing_keys import MissingKeys
 from kafka_zk.security.authentication.settings import KeySource
 from kafka_zk.supervision import spawn_for_life
 from kafka_zk.worker_pool import WorkerPool
 
-MAX_BYTES = 1024 * 1024
 FETCH_S = 10.0
+START_PAUSES_MS = (180, 360, 720)
+"""Between the attempts of a start. Source: jose4j's Get."""
 SHORTEST_REFRESH_MS = 100
 """A smaller sasl.oauthbearer.jwks.endpoint.refresh.ms would do nothing but fetch."""
 
@@ -45,8 +44,10 @@ class FetchFailed(Exception):
 class KeyFetcher:
     """The keys behind one URL. `start` before use; `stop` at the end."""
 
-    def __init__(self, source: KeySource, clock: Clock) -> None:
+    def __init__(self, source: KeySource, clock: Clock, context: ssl.SSLContext | None = None) -> None:
+        """`context`: what an https server is checked with; None where the URL is none of https."""
         self._source = source
+        self._context = context
         self._clock = clock
         self._pool = WorkerPool(1)
         self._keys: SigningKeys = {}
@@ -57,19 +58,22 @@ class KeyFetcher:
     def start(self) -> None:
         """Blocks until the keys are there. Raises ConfigException."""
         try:
-            self._keys = self._fetch()
+            # A file is read once, as in Kafka.
+            self._keys = self._fetch() if is_file(self._source.url) else self._fetch_patiently()
         except FetchFailed as failed:
             self._pool.kill()
-            raise ConfigException(f"The signing keys of tokens could not be fetched: {failed}") from None
-        # A file is read once, as in Kafka.
-        if not _is_file(self._source.url):
+            raise ConfigException(
+                "The OAuth validator configuration encountered an error when initializing the "
+                f"VerificationKeyResolver: {failed}"
+            ) from None
+        if not is_file(self._source.url):
             self._greenlet = spawn_for_life("RefreshingHttpsJwks", self._run, pause_s=1.0)
 
     def stop(self) -> None:
-        """Blocks. Stop refreshing."""
+        """Stop refreshing. An issuer that does not answer is not waited for."""
         if self._greenlet is not None:
             self._greenlet.kill()
-        self._pool.kill()
+        gevent.spawn(self._pool.kill)
 
     def keys_of(self, key_id: str) -> Sequence[SigningKey]:
         """The keys with this id. None of an unknown one, which may be fetched soon."""
@@ -82,11 +86,21 @@ class KeyFetcher:
 
     def _fetch(self) -> SigningKeys:
         """Blocks. Raises FetchFailed."""
-        found = self._pool.apply(_fetched, (self._source.url,))
+        found = self._pool.apply(_fetched, (self._source.url, self._context))
         if isinstance(found, FetchFailed):
             raise found
         keys: SigningKeys = found
         return keys
+
+    def _fetch_patiently(self) -> SigningKeys:
+        """Blocks. Raises FetchFailed where the last attempt fails, too."""
+        for pause_ms in START_PAUSES_MS:
+            try:
+                return self._fetch()
+            except FetchFailed as failed:
+                log.debug("The signing keys of tokens will be asked for again: %s", failed)
+            gevent.sleep(pause_ms / 1000)
+        return self._fetch()
 
     def _run(self) -> None:
         while True:
@@ -115,48 +129,32 @@ class KeyFetcher:
         return f"signing keys {sorted(self._keys)}"
 
 
-def fetch(url: str) -> SigningKeys:
-    """Blocks, so call it in a thread. The keys at a URL that `check_url` accepts. Raises FetchFailed."""
+def fetch(url: str, context: ssl.SSLContext | None = None) -> SigningKeys:
+    """Blocks, so call it in a thread. The keys at a URL that `check_url` accepts. Raises FetchFailed.
+
+    `context`: what an https server is checked with.
+    """
     try:
-        text = _read_file(url) if _is_file(url) else _get(url)
-        return signing_keys(text)
-    except BadKeySet as error:
+        if is_file(url):
+            return signing_keys(_read_file(url))
+        return signing_keys(answer_of(url, Route(FETCH_S, FETCH_S, context)))
+    except (BadKeySet, NoAnswer) as error:
         raise FetchFailed(str(error)) from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        # Errors of the HTTP client may quote what it has read.
-        raise FetchFailed(type(error).__name__) from None
+    except OSError as error:
+        raise FetchFailed(error.strerror or type(error).__name__) from None
 
 
-def _fetched(url: str) -> SigningKeys | FetchFailed:
+def _fetched(url: str, context: ssl.SSLContext | None) -> SigningKeys | FetchFailed:
     """`fetch` for a thread of gevent's, which would print the traceback of an error."""
     try:
-        return fetch(url)
+        return fetch(url, context)
     except FetchFailed as failed:
         return failed
 
 
-def _is_file(url: str) -> bool:
-    return urllib.parse.urlsplit(url).scheme.lower() == "file"
-
-
 def _read_file(url: str) -> bytes:
-    path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(url).path))
-    with path.open("rb") as file:
+    with file_of(url, "sasl.oauthbearer.jwks.endpoint.url").open("rb") as file:
         text = file.read(MAX_BYTES + 1)
-    return _not_too_large(text)
-
-
-def _get(url: str) -> bytes:
-    try:
-        answer = exchange(url, timeout_s=FETCH_S, max_bytes=MAX_BYTES)
-    except (TooLarge, TooSlow) as error:
-        raise FetchFailed(str(error)) from None
-    if answer.status != http.HTTPStatus.OK:
-        raise FetchFailed(f"status {answer.status}")
-    return answer.body
-
-
-def _not_too_large(text: bytes) -> bytes:
     if len(text) > MAX_BYTES:
-        raise FetchFailed(f"the answer is larger than {MAX_BYTES} bytes")
+        raise FetchFailed(f"the file is larger than {MAX_BYTES} bytes")
     return text

@@ -14,25 +14,26 @@ from dataclasses import dataclass, field
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException, UnsupportedConfig, invalid_value
+from kafka_zk.config.sasl_classes import (
+    DEFAULT_SERVER,
+    PLAIN_SERVER,
+    SCRAM_SERVER,
+    SIGNED_VALIDATORS,
+    UNSECURED_VALIDATOR,
+)
 
 PLAIN = "PLAIN"
 OAUTHBEARER = "OAUTHBEARER"
 GSSAPI = "GSSAPI"
 
-_COMMON = "org.apache.kafka.common.security"
-UNSECURED_VALIDATOR = f"{_COMMON}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
-SIGNED_VALIDATORS = (
-    f"{_COMMON}.oauthbearer.OAuthBearerValidatorCallbackHandler",
-    f"{_COMMON}.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
-)
-_SCRAM_HANDLERS = (None, f"{_COMMON}.scram.internals.ScramServerCallbackHandler")
+_SCRAM_HANDLERS = (None, SCRAM_SERVER)
 
 _HANDLERS: dict[str, tuple[str | None, ...]] = {
-    PLAIN: (None, f"{_COMMON}.plain.internals.PlainServerCallbackHandler"),
+    PLAIN: (None, PLAIN_SERVER),
     "SCRAM-SHA-256": _SCRAM_HANDLERS,
     "SCRAM-SHA-512": _SCRAM_HANDLERS,
     OAUTHBEARER: (UNSECURED_VALIDATOR, *SIGNED_VALIDATORS),
-    GSSAPI: (None, f"{_COMMON}.authenticator.SaslServerCallbackHandler"),
+    GSSAPI: (None, DEFAULT_SERVER),
 }
 """By mechanism, the values of sasl.server.callback.handler.class that mean something here; None: unset."""
 
@@ -123,19 +124,16 @@ def token_rules(config: BrokerConfig, listener_name: str) -> TokenRules:
     def value(name: str) -> object:
         return config.for_listener(listener_name, name, mechanism=OAUTHBEARER)
 
-    audiences, issuer, skew_s = (
-        value("sasl.oauthbearer.expected.audience"),
-        value("sasl.oauthbearer.expected.issuer"),
-        value("sasl.oauthbearer.clock.skew.seconds"),
-    )
-    scope_claim, subject_claim = value("sasl.oauthbearer.scope.claim.name"), value("sasl.oauthbearer.sub.claim.name")
+    audiences = value("sasl.oauthbearer.expected.audience")
+    issuer = value("sasl.oauthbearer.expected.issuer")
+    skew_s = value("sasl.oauthbearer.clock.skew.seconds")
     assert isinstance(audiences, list | None) and isinstance(skew_s, int)
     return TokenRules(
         tuple(audiences or ()),
-        None if issuer is None else str(issuer),
+        None if issuer is None else str(issuer).strip() or None,
         skew_s,
-        _claim_name("scope.claim.name", scope_claim),
-        _claim_name("sub.claim.name", subject_claim),
+        _claim_name("sasl.oauthbearer.scope.claim.name", value),
+        _claim_name("sasl.oauthbearer.sub.claim.name", value),
     )
 
 
@@ -181,22 +179,33 @@ def key_source(config: BrokerConfig, listener_name: str) -> KeySource:
     def value(name: str) -> object:
         return config.for_listener(listener_name, name, mechanism=OAUTHBEARER)
 
+    def number(name: str) -> int:
+        found = value(name)
+        assert isinstance(found, int)
+        return found
+
     url = value("sasl.oauthbearer.jwks.endpoint.url")
     if not isinstance(url, str) or not url.strip():
+        problem = "be non-null" if url is None else "not contain only whitespace"
+        raise ConfigException(f"The OAuth configuration option sasl.oauthbearer.jwks.endpoint.url value must {problem}")
+    refresh_ms = number("sasl.oauthbearer.jwks.endpoint.refresh.ms")
+    if refresh_ms < 0:
         raise ConfigException(
-            "The OAuth configuration option sasl.oauthbearer.jwks.endpoint.url value must be non-null"
+            "The OAuth configuration option sasl.oauthbearer.jwks.endpoint.refresh.ms value must be at least 0"
         )
-    refresh_ms, backoff_ms, backoff_max_ms = (
-        value("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
-        value("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
-        value("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
+    if refresh_ms == 0:
+        raise ConfigException("JWKS validation key refresh configuration value retryWaitMs value must be positive")
+    return KeySource(
+        url.strip(),
+        refresh_ms,
+        number("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
+        number("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
     )
-    assert isinstance(refresh_ms, int) and isinstance(backoff_ms, int) and isinstance(backoff_max_ms, int)
-    return KeySource(url.strip(), refresh_ms, backoff_ms, backoff_max_ms)
 
 
-def _claim_name(key: str, value: object) -> str:
-    text = "" if value is None else str(value).strip()
+def _claim_name(key: str, value: Callable[[str], object]) -> str:
+    found = value(key)
+    text = "" if found is None else str(found).strip()
     if not text:
-        raise ConfigException(f"The OAuth configuration option sasl.oauthbearer.{key} value must not be empty")
+        raise ConfigException(f"The OAuth configuration option {key} value must not contain only whitespace")
     return text

@@ -6,14 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from kafka_zk.config.sasl_classes import TOKEN_LOGINS
 from tests.integration.security.sasl_broker import OAUTH_MODULE, PREFIX, sasl_overrides
 from tests.integration.test_broker_refused_start import refusal
 
 HANDLER = f"{PREFIX}oauthbearer.sasl.server.callback.handler.class"
 SIGNED = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+KEYS = "sasl.oauthbearer.jwks.endpoint.url"
+JAAS = f"{PREFIX}oauthbearer.sasl.jaas.config"
+NO_STORE = f'{OAUTH_MODULE} required ssl.truststore.location="/no/such" ssl.truststore.password="x";'
 NO_ENTRY = "Could not find a 'KafkaServer' or 'sasl_plaintext.KafkaServer' entry in the JAAS configuration."
 KERBEROS = f"{PREFIX}gssapi.sasl.jaas.config"
 KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
+INITIALIZING = "The OAuth validator configuration encountered an error when initializing the VerificationKeyResolver"
+LOGIN_HANDLER = "sasl.login.callback.handler.class"
 JNDI = "com.sun.security.auth.module.JndiLoginModule"
 
 
@@ -57,6 +63,14 @@ JNDI = "com.sun.security.auth.module.JndiLoginModule"
             {HANDLER: SIGNED, "sasl.oauthbearer.jwks.endpoint.url": "ftp://h/keys"},
             'contains an invalid protocol (ftp); only "http", "https", and "file" protocol are supported',
         ),
+        ({HANDLER: SIGNED, KEYS: "https://h/keys", JAAS: NO_STORE}, "Failed to load SSL keystore /no/such of type JKS"),
+        (
+            {HANDLER: SIGNED, KEYS: "http://h/keys", "sasl.oauthbearer.jwks.endpoint.refresh.ms": "0"},
+            "JWKS validation key refresh configuration value retryWaitMs value must be positive",
+        ),
+        ({f"{PREFIX}oauthbearer.{LOGIN_HANDLER}": "com.example.Mine"}, "Class com.example.Mine could not be found."),
+        ({f"{PREFIX}plain.{LOGIN_HANDLER}": TOKEN_LOGINS[0]}, f"Class {TOKEN_LOGINS[0]} could not be found."),
+        ({f"{PREFIX}oauthbearer.sasl.login.class": "com.example.Mine"}, "Class com.example.Mine could not be found."),
     ],
 )
 def test_a_login_that_cannot_be_set_up_stops_the_start_before_zookeeper_is_asked(
@@ -86,8 +100,12 @@ def test_the_file_of_signing_keys_must_be_there_and_is_shown_nowhere(tmp_path: P
     """CVE-2025-27817"""
     secret = tmp_path / "secret"
     secret.write_text("very secret text")
-    for url, reason in ((secret.as_uri(), "the answer is no JSON"), ("file:///no/such", "FileNotFoundError")):
+    option = "The OAuth configuration option sasl.oauthbearer.jwks.endpoint.url"
+    for name, url, reason in (
+        ("text", secret.as_uri(), f"{INITIALIZING}: the answer is no JSON"),
+        ("none", "file:///no/such", f"{option} contains a file (/no/such) that doesn't exist"),
+    ):
         overrides = sasl_overrides({HANDLER: SIGNED, "sasl.oauthbearer.jwks.endpoint.url": url})
-        said = refusal(tmp_path / reason[:4].strip(), zookeeper_connect, overrides)
-        assert f"The signing keys of tokens could not be fetched: {reason}" in said
+        said = refusal(tmp_path / name, zookeeper_connect, overrides)
+        assert reason in said
         assert "very secret" not in said

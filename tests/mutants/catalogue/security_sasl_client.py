@@ -7,6 +7,7 @@ from tests.mutants.catalogue.mutant import Mutant
 CLIENT = "tests/unit/sasl/test_client.py"
 KERBEROS = "tests/unit/sasl/test_kerberos.py"
 TOKENS = "tests/unit/sasl/test_access_token.py"
+BROKERS_TOKENS = "tests/integration/security/test_brokers_fetch_tokens.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -33,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a token that has ended is never given",
         file="kafka_zk/sasl/client/token_source.py",
-        old="        if token is None or _now_ms() >= token.expires_ms:\n            with self._fetching:\n",
+        old="        if token is None or _left_ms(token) < LEAST_LIFE_MS:\n            with self._fetching:\n",
         new="        if token is None:\n            with self._fetching:\n",
         tests=f"{TOKENS} -k never_given",
     ),
@@ -57,5 +58,26 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            self._renew_in(PAUSE_AFTER_FAILURE_S)\n",
         new="            pass\n",
         tests=f"{KERBEROS} -k failed_one",
+    ),
+    Mutant(
+        breaks="a broker that could not renew its token asks again",
+        file="kafka_zk/security/authentication/refreshing_login.py",
+        old="                pause_ms = PAUSE_AFTER_FAILURE_MS\n",
+        new="                return\n",
+        tests=f"{BROKERS_TOKENS} -k down_later",
+    ),
+    Mutant(
+        breaks="the loop never waits for a token endpoint",
+        file="kafka_zk/security/authentication/refreshing_login.py",
+        old="        found = self._pool.apply(_fetched, (self._settings,))\n",
+        new="        found = _fetched(self._settings)\n",
+        tests=f"{BROKERS_TOKENS} -k endpoint_is_slow",
+    ),
+    Mutant(
+        breaks="a stop does not wait for a token endpoint",
+        file="kafka_zk/security/authentication/refreshing_login.py",
+        old="        gevent.spawn(self._pool.kill)\n",
+        new="        self._pool.kill()\n",
+        tests=f"{BROKERS_TOKENS} -k does_not_wait",
     ),
 )

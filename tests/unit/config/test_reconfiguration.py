@@ -86,6 +86,17 @@ def test_what_may_change(texts: dict[str, str], for_all: bool) -> None:
             "Invalid value x for configuration connections.max.idle.ms: Not a number of type LONG",
         ),
         (
+            {"listener.name.plaintext.oauthbearer.sasl.oauthbearer.clock.skew.seconds": "x"},
+            "Invalid value x for configuration sasl.oauthbearer.clock.skew.seconds: Not a number of type INT",
+        ),
+        (
+            {"listener.name.plaintext.plain.sasl.login.callback.handler.class": "com.example.Mine"},
+            (
+                "Invalid value com.example.Mine for configuration sasl.login.callback.handler.class: "
+                "Class com.example.Mine could not be found."
+            ),
+        ),
+        (
             {"metric.reporters": "no.such.Reporter"},
             (
                 "Validation of dynamic config update of Set(metric.reporters) failed with class "
@@ -113,6 +124,15 @@ def test_steps_that_a_part_cannot_make(texts: dict[str, str], said: str) -> None
 )
 def test_steps_that_all_can_make(texts: dict[str, str]) -> None:
     check_step(STATIC, STATIC.with_dynamic(default={}, broker=texts))
+
+
+def test_a_key_that_a_listener_has_got_since_the_start_stands_in_the_way_of_later_changes() -> None:
+    """It is compared with the file, not with what counts now."""
+    own = {"listener.name.plaintext.plain.sasl.jaas.config": "x"}
+    changed = STATIC.with_dynamic(default={}, broker=own)
+    check_step(STATIC, changed)
+    with pytest.raises(ConfigException, match="Configs cannot be updated dynamically for existing listener"):
+        check_step(changed, STATIC.with_dynamic(default={}, broker={**own, "sasl.login.refresh.buffer.seconds": "7"}))
 
 
 def test_a_configuration_becomes_another_for_whoever_has_it() -> None:

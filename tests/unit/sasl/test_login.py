@@ -62,6 +62,21 @@ def test_a_login_asks_for_versions_shakes_hands_and_authenticates() -> None:
     assert mine.renewal_after_ms(0.5) == 9_000
 
 
+def test_a_renewal_is_not_followed_by_another_within_the_second_in_which_brokers_refuse_it() -> None:
+    mine = login()
+    mine.begin()
+    mine.received(versions((17, 1), (36, 2)))
+    mine.received(handshake())
+    mine.received(authenticated(session_lifetime_ms=1000))
+    assert (mine.renewal_after_ms(0.0), mine.renewal_pause_ms) == (850, 0)
+    again = login(again_with=mine)
+    again.begin()
+    again.received(handshake(correlation_id=2147483640))
+    again.received(authenticated(2147483641, session_lifetime_ms=1000))
+    assert again.is_complete
+    assert (again.renewal_after_ms(0.0), again.renewal_pause_ms) == (850, 1000)
+
+
 def test_a_session_without_an_end_is_not_renewed() -> None:
     mine = login()
     mine.begin()
