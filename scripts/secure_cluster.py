@@ -62,8 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             interrupts.listen()
             start(folder, Ports(options.port, options.ssl_port, options.zookeeper_port), interrupts)
-    except (TrialError, OSError) as error:
+    except TrialError as error:
         print(f"secure-cluster: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        print(f"secure-cluster: {named}{error.strerror or error}", file=sys.stderr)
         return 1
     except Interrupted as interrupted:
         print("secure-cluster: interrupted; nothing that it started is running", file=sys.stderr)

@@ -257,6 +257,12 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(trial: Trial) -> No
     assert not (trial.home / "state.json").exists()
 
 
+def test_a_folder_that_cannot_be_made_is_named(trial: Trial) -> None:
+    trial.folder.write_text("a file")
+    run = trial.run()
+    assert (run.returncode, run.stderr) == (1, f"secure-cluster: {trial.folder}: File exists\n")
+
+
 def test_without_java_the_reason_is_told_before_anything_is_made(trial: Trial) -> None:
     trial.script("java-less.py", "import kafka_zk.zk.embedded as e\ne._java_launchers = lambda _: iter(())\n"
                  "import secure_cluster, sys\nsys.exit(secure_cluster.main())\n")  # fmt: skip
