@@ -34,6 +34,7 @@ from tests.mutants.catalogue import (
     slow_zookeeper,
     spark,
     tools,
+    transactions,
 )
 from tests.mutants.catalogue.mutant import Mutant
 
@@ -58,6 +59,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *leaderships.MUTANTS,
     *log_meetings.MUTANTS,
     *groups.MUTANTS,
+    *transactions.MUTANTS,
     *security_acl.MUTANTS,
     *security_tls.MUTANTS,
     *security_tools.MUTANTS,

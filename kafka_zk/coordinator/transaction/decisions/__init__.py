@@ -1,0 +1,1 @@
+"""What a transaction coordinator decides: pure, and tested without a broker."""
