@@ -2,7 +2,7 @@
 
 Role        Acts: has tokens fetched where a handler says so. All else is read from the configuration.
 Invariants  A login that changes in the configuration counts for the next connection. Where it cannot be set up, the one
-            before stays in use.
+            before stays in use; for open connections it does anyway.
 Source      SaslChannelBuilder.configure in client mode, LoginManager.acquireLoginManager in Kafka 3.9.
 """
 
@@ -58,6 +58,9 @@ _REFRESH_KEYS: Final = (
     "sasl.login.refresh.buffer.seconds",
 )
 
+PAUSE_AFTER_FAILURE_MS: Final = 10_000
+"""Between two attempts to set up a login that the configuration has been changed to."""
+
 log = logging.getLogger("org.apache.kafka.common.security.authenticator.LoginManager")
 
 
@@ -86,7 +89,6 @@ class OwnLogin:
 class _Used:
     settings: OwnLogin
     begin: BeginLogin
-    refreshing: RefreshingLogin | None
 
 
 class PeerLogins:
@@ -98,6 +100,8 @@ class PeerLogins:
         self._kerberos = kerberos
         self._file = JaasFile()
         self._used: dict[str, _Used] = {}
+        self._failed: dict[str, tuple[OwnLogin, int]] = {}
+        self._refreshing: list[RefreshingLogin] = []
         self._setting_up = BoundedSemaphore(1)
 
     def check(self, file: JaasFile) -> None:
@@ -120,9 +124,8 @@ class PeerLogins:
 
     def stop(self) -> None:
         """Stop renewing tokens."""
-        for used in self._used.values():
-            if used.refreshing is not None:
-                used.refreshing.stop()
+        for refreshing in self._refreshing:
+            refreshing.stop()
 
     def of(self, listener_name: str) -> BeginLogin | None:
         """How to log in at that listener of others; None where nobody has to.
@@ -133,20 +136,28 @@ class PeerLogins:
             return None
         with self._setting_up:
             used = self._used.get(listener_name)
-            try:
-                settings = self._settings(listener_name)
-                if used is None or settings != used.settings:
-                    new = self._set_up(listener_name, settings)
-                    if used is not None and used.refreshing is not None:
-                        used.refreshing.stop()
-                    used = self._used[listener_name] = new
-            except ConfigException as error:
-                if used is None:
-                    raise
-                log.error(
-                    "The changed login at listener %s cannot be used, the old one stays: %s", listener_name, error
-                )
+            if used is None:
+                used = self._used[listener_name] = self._set_up(self._settings(listener_name), listener_name)
+            else:
+                used = self._used[listener_name] = self._followed(listener_name, used)
             return used.begin
+
+    def _followed(self, listener_name: str, used: _Used) -> _Used:
+        """Blocks. The login as the configuration has it now, or `used` where that one cannot be set up."""
+        try:
+            settings = self._settings(listener_name)
+        except ConfigException as error:
+            log.error("The login at listener %s cannot be changed, the old one stays: %s", listener_name, error)
+            return used
+        failed, until_ms = self._failed.get(listener_name, (None, 0))
+        if settings == used.settings or (settings == failed and self._clock.monotonic_ms() < until_ms):
+            return used
+        try:
+            return self._set_up(settings, listener_name)
+        except ConfigException as error:
+            log.error("The login at listener %s cannot be changed, the old one stays: %s", listener_name, error)
+            self._failed[listener_name] = settings, self._clock.monotonic_ms() + PAUSE_AFTER_FAILURE_MS
+            return used
 
     @property
     def _listeners(self) -> list[str]:
@@ -171,14 +182,16 @@ class PeerLogins:
             values |= {name: config.for_listener(listener_name, name) for name in _REFRESH_KEYS}
         return OwnLogin(mechanism, module, handler, values)
 
-    def _set_up(self, listener_name: str, settings: OwnLogin) -> _Used:
+    def _set_up(self, settings: OwnLogin, listener_name: str) -> _Used:
         if not settings.asks_for_tokens:
-            return _Used(settings, _begins(self._at_hosts(listener_name, settings)), None)
+            return _Used(settings, _begins(self._at_hosts(listener_name, settings)))
         from kafka_zk.security.authentication.refreshing_login import RefreshingLogin
 
         refreshing = RefreshingLogin(settings.token_settings(), self._clock)
         refreshing.start()
-        return _Used(settings, _begins(lambda host: refreshing.exchange), refreshing)
+        # One that was replaced goes on: open connections renew their sessions with it.
+        self._refreshing.append(refreshing)
+        return _Used(settings, _begins(lambda host: refreshing.exchange))
 
     def _at_hosts(self, listener_name: str, settings: OwnLogin) -> Callable[[str], NewExchange]:
         """Blocks. For a login that asks for no tokens, by the host of a connection."""

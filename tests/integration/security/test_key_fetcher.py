@@ -14,10 +14,13 @@ import pytest
 
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.sasl.oauth_http import stores_of
 from kafka_zk.sasl.oauth_urls import check_url
 from kafka_zk.security.authentication import key_fetcher
 from kafka_zk.security.authentication.key_fetcher import FetchFailed, KeyFetcher, fetch
 from kafka_zk.security.authentication.settings import KeySource
+from tests.support.certificates import CertificateAuthority
+from tests.support.oauth_server import OAuthServer
 from tests.unit.sasl.test_token_validators import RSA, jwk
 
 KEY = "sasl.oauthbearer.jwks.endpoint.url"
@@ -159,6 +162,45 @@ def test_an_answer_has_a_size_and_a_time(
     with pytest.raises(FetchFailed):
         fetch(issuer.url)
     assert time.monotonic() - began_s < 2
+
+
+@pytest.mark.parametrize(
+    ("names", "trusts", "why"),
+    [
+        (("localhost",), True, None),
+        (("localhost",), False, "SSL handshake failed"),
+        (("elsewhere.example",), True, "SSL handshake failed: Hostname mismatch"),
+    ],
+)
+def test_keys_behind_https_come_from_a_server_that_is_trusted(
+    tmp_path: Path, names: tuple[str, ...], trusts: bool, why: str | None
+) -> None:
+    """The stores are options of the login module; that names of hosts are compared cannot be switched off there."""
+    stores = CertificateAuthority().issue("server", tmp_path, sans=names)
+    trust = {"ssl.truststore.location": f" {stores.ca_pem} ", "ssl.truststore.type": "PEM"} if trusts else {}
+    server = OAuthServer(stores)
+    context = stores_of(server.keys_url, {**trust, "ssl.endpoint.identification.algorithm": ""})
+    try:
+        if why is None:
+            assert list(fetch(server.keys_url, context)) == ["one"]
+        else:
+            with pytest.raises(FetchFailed, match=why):
+                fetch(server.keys_url, context)
+            assert server.key_requests == 0
+    finally:
+        server.stop()
+
+
+def test_a_start_asks_an_issuer_again_that_fails_at_first(issuer: Issuer) -> None:
+    def fail_once(request: BaseHTTPRequestHandler) -> None:
+        issuer.answer = None
+        request.send_error(503)
+
+    issuer.answer = fail_once
+    fetcher = fetcher_of(issuer)
+    fetcher.start()
+    assert fetcher.keys_of("one") and issuer.count == 2
+    fetcher.stop()
 
 
 def test_keys_in_a_file_are_read(tmp_path: Path) -> None:

@@ -139,6 +139,21 @@ def test_a_token_that_has_ended_is_never_given(monkeypatch: pytest.MonkeyPatch) 
     assert source.token() != first
 
 
+def test_a_token_near_its_end_is_given_only_where_there_is_no_other() -> None:
+    """Its session would end before brokers take a renewal."""
+    issuer = Issuer(1.0)
+    source = TokenSource(issuer.ask, access_token, RefreshRules(window_factor=1.0, window_jitter=0.0))
+    source.start()
+    issuer.lifetime_s = 10.0
+    longer = source.token()
+    assert issuer.count == 2
+    assert source.token() == longer and issuer.count == 2
+    issuer.lifetime_s = 1.0
+    source.renew()
+    issuer.why = TokenUnavailable("down")
+    assert source.token()
+
+
 def test_only_what_may_pass_is_asked_again() -> None:
     asked: list[float] = []
 
