@@ -782,10 +782,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a full queue does not keep the log's thread from being started",
         file="kafka_zk/broker/logs/queue.py",
-        old="        self._start()\n        if self._queue.qsize() >= self._capacity:\n",
+        old="        self._start()\n        if self._queue.qsize() >= self._capacity or",
         new="        if self._queue.qsize() < self._capacity:\n"
         "            self._start()\n"
-        "        if self._queue.qsize() >= self._capacity:\n",
+        "        if self._queue.qsize() >= self._capacity or",
         tests="tests/unit/broker/test_logs.py -k more_lines_than_can_wait",
     ),
     Mutant(
