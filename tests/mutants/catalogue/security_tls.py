@@ -11,6 +11,13 @@ SERVER = "tests/integration/network/test_socket_server_tls.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="of two PEM files put together both count",
+        file="kafka_zk/tls/pem.py",
+        old="(?P<label>[^-]*)-",
+        new="(?P<label>[^-]*)-+",
+        tests="tests/unit/tls/test_pem.py",
+    ),
+    Mutant(
         breaks="nobody is read from for as long as it sends records of one byte",
         file="kafka_zk/network/tls_stream.py",
         old="            records_left -= 1\n",
