@@ -46,6 +46,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{CHANGES} -k between_a_removal",
     ),
     Mutant(
+        breaks="between many additions of rules notices have their turn",
+        file=f"{ACL}/changes.py",
+        old="                outcomes[index] = error\n            gevent.sleep(0)\n",
+        new="                outcomes[index] = error\n",
+        tests=f"{CHANGES} -k thousands",
+    ),
+    Mutant(
         breaks="names of any length are not remembered",
         file=f"{ACL}/authorizer.py",
         old="            if len(name) + len(asker.principal) <= LONGEST_REMEMBERED:\n",

@@ -141,6 +141,29 @@ def test_a_removal_looks_where_this_broker_knows_of_no_rules_yet(brokers: list[B
     assert here.zk.exists(PATH) is None
 
 
+@pytest.mark.parametrize("removes", [False, True], ids=["additions", "removals"])
+def test_a_permission_that_another_broker_takes_away_does_not_wait_for_thousands_of_changes(
+    server: ModelZooKeeper, brokers: list[Broker], removes: bool
+) -> None:
+    here, there = brokers
+    server.switch = lambda: gevent.sleep(0)
+    many = [ResourcePattern(TOPIC, f"t{number}", PatternType.LITERAL) for number in range(200)]
+    bindings = [AclBinding(pattern, reads("eve")) for pattern in many]
+    here.changes.create([*bound("bob"), *(bindings if removes else [])])
+    with gevent.Timeout(20):
+        while not there.rules() or (removes and not there.rules(many[-1])):
+            gevent.sleep(0.001)
+    if removes:
+        changing = gevent.spawn(here.changes.delete, [filter_of("eve", pattern.name) for pattern in many])
+    else:
+        changing = gevent.spawn(here.changes.create, bindings)
+    there.changes.delete([filter_of("bob")])
+    while here.rules() and not changing.ready():
+        gevent.sleep(0)
+    assert not changing.ready()
+    changing.get()
+
+
 def test_removing_from_nowhere_removes_nothing(brokers: list[Broker]) -> None:
     assert brokers[0].changes.delete([filter_of(None, "nowhere"), filter_of(None, "a/b")]) == [[], []]
 
