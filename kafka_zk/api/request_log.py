@@ -68,6 +68,8 @@ DEPRECATED_BELOW: Final = {
 """By API key the first version that Kafka 3.9 does not call deprecated."""
 CONFIG_CHANGES: Final = ("AlterConfigsRequest", "IncrementalAlterConfigsRequest")
 
+CLIENT_METRICS_KEYS: Final = ("interval.ms", "match", "metrics")
+
 log = logging.getLogger("kafka.request.logger")
 
 Pause = Callable[[], object]
@@ -192,6 +194,8 @@ def _is_secret(resource_type: int, name: str) -> bool:
             return is_secret_broker_key(name)
         case ConfigResourceType.TOPIC:
             return name not in TOPIC_KEYS
+        case ConfigResourceType.CLIENT_METRICS:
+            return name not in CLIENT_METRICS_KEYS
         case ConfigResourceType.BROKER_LOGGER:
             return False
     return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Collection
 from typing import Any, Final
 from uuid import UUID
@@ -124,6 +125,9 @@ def _write_scalar(value: Any, parts: list[str], pause: Pause) -> None:
         parts.append(f'"{uuid_to_base64(value)}"')
     elif isinstance(value, bytes | bytearray | memoryview):
         parts.append(f'"{base64.b64encode(value).decode("ascii")}"')
+    elif isinstance(value, float) and not math.isfinite(value):
+        # JSON has no numbers for them.
+        parts.append('"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"')
     else:
         parts.append(_encode(value))
 

@@ -55,6 +55,7 @@ class EmbeddedZooKeeper:
         jaas: str | None = None,
         properties: Mapping[str, str] | None = None,
         jvm_options: Sequence[str] = (),
+        heap: str = "-Xmx128m",
     ) -> None:
         self._folder = folder
         self._port = free_port()
@@ -63,7 +64,7 @@ class EmbeddedZooKeeper:
         options = () if jaas is None else (f"-Djava.security.auth.login.config={folder}/jaas.conf",)
         command = server_command(
             str(folder / "zookeeper.properties"),
-            environ={**os.environ, "KAFKA_HEAP_OPTS": "-Xmx128m", "KAFKA_OPTS": ""},
+            environ={**os.environ, "KAFKA_HEAP_OPTS": heap, "KAFKA_OPTS": ""},
             jvm_options=(*FAST_START, *options, *jvm_options),
         )
         self._process = ChildProcess(command, folder / "zookeeper.log")

@@ -17,6 +17,8 @@ from tests.support.raw_client import RawClient
 _BROKER_LOGGER = 8
 _COMPLETED = re.compile(r"\] (DEBUG|INFO) Completed request:(\{.*\}) \(kafka\.request\.logger\)$", re.M)
 _OWN_CLIENT = "switches the log on"
+_NOT_REPLAYED = (_OWN_CLIENT, "raw", "0")
+"""Clients that ask as often as it takes until something is so, and brokers."""
 LEFT_OUT = {
     **dict.fromkeys(
         (
@@ -33,6 +35,9 @@ LEFT_OUT = {
     ),
     **dict.fromkeys(("temporaryMemoryBytes", "messageConversionsTime"), allowed("request-log-lines")),
 }
+HIDDEN_HERE = dict.fromkeys(("salt", "saltedPassword"), allowed("request-log-secrets"))
+WITHOUT_A_LINE = {"ENVELOPE": allowed("request-log-closed")}
+"""Requests that end their connection."""
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _NO_ID = "A" * 22
 
@@ -64,12 +69,13 @@ def comparable(log: Path, world: World, exchanges: Sequence[Exchange]) -> Counte
     for level, text in _COMPLETED.findall(log.read_text()):
         line = {"level": level} | {name: value for name, value in json.loads(text).items() if name not in LEFT_OUT}
         header = line["requestHeader"]
-        if header["clientId"] in (_OWN_CLIENT, "0"):
+        if header["clientId"] in _NOT_REPLAYED or header["requestApiKeyName"] in WITHOUT_A_LINE:
             continue
+        line = _without_ids(world.without_own(line))
         line["response"] = normalise(
             line["response"], {name: [] for name in ignored[header["requestApiKey"]]}, unordered, by_kind=kinds
         )
-        line = normalise(_without_ids(world.without_own(line)), {}, unordered, by_kind=kinds)
+        line = normalise(line, {name: [] for name in HIDDEN_HERE}, unordered, by_kind=kinds)
         lines[json.dumps(line, sort_keys=True)] += 1
     return lines
 

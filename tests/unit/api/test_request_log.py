@@ -198,7 +198,9 @@ def test_secret_fields_are_hidden(name: str) -> None:
         (2, "retention.ms", True),
         (2, "nobody.knows", False),
         (8, "kafka.server", True),
-        (16, "interval.ms", False),
+        (16, "interval.ms", True),
+        (16, "nobody.knows", False),
+        (32, "a", False),
     ],
 )
 @pytest.mark.parametrize("key", [33, 44])

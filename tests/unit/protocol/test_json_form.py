@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 from uuid import UUID
 
@@ -46,6 +47,16 @@ def test_it_is_written_without_spaces_in_the_order_of_the_declaration():
     )
     assert JsonForm(METADATA_REQUEST.struct).text(MetadataRequest(topics=None), 1) == '{"topics":null}'
     assert JsonForm(METADATA_REQUEST.struct).text(MetadataRequest(topics=[]), 1) == '{"topics":[]}'
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.5, 0.5), (math.inf, "Infinity"), (-math.inf, "-Infinity")])
+def test_a_number_that_is_none_in_json_is_a_text(value: float, shown: Any):
+    quotas = API_TABLE[49].request
+    op = quotas.class_of("OpData")(key="producer_byte_rate", value=value)
+    request = quotas.value_class(entries=[quotas.class_of("RequestEntryData")(ops=[op])])
+    assert text_of(quotas, request, 0)["entries"][0]["ops"][0]["value"] == shown
+    op.value = math.nan
+    assert text_of(quotas, request, 0)["entries"][0]["ops"][0]["value"] == "NaN"
 
 
 class Slice:
