@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from kafka_zk.tls.cipher_suites import NAMES, codes_of, is_of_tls13
+from kafka_zk.tls.client_authorities import name_authorities
 from kafka_zk.tls.errors import TlsError
 from kafka_zk.tls.settings import ClientAuth, KeySource, TlsSettings
 from kafka_zk.tls.stores import KeyEntry, load_keys, load_trusted
@@ -72,7 +73,10 @@ def _context(protocol: int, settings: TlsSettings) -> ssl.SSLContext:
     if settings.key is not None:
         _load_keys(context, settings.key)
     if settings.trust is not None:
-        _trust(context, load_trusted(settings.trust))
+        trusted = load_trusted(settings.trust)
+        _trust(context, trusted)
+        if protocol == ssl.PROTOCOL_TLS_SERVER:
+            name_authorities(context, trusted)
     else:
         context.load_default_certs(
             ssl.Purpose.CLIENT_AUTH if protocol == ssl.PROTOCOL_TLS_SERVER else ssl.Purpose.SERVER_AUTH

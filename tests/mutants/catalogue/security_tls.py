@@ -18,6 +18,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/tls/test_pem.py",
     ),
     Mutant(
+        breaks="clients are told whose certificates a server takes",
+        file="kafka_zk/tls/contexts.py",
+        old="            name_authorities(context, trusted)\n",
+        new="            pass\n",
+        tests=f"{CONTEXTS} -k names_the_authorities",
+    ),
+    Mutant(
         breaks="nobody is read from for as long as it sends records of one byte",
         file="kafka_zk/network/tls_stream.py",
         old="            records_left -= 1\n",

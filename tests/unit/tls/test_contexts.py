@@ -145,3 +145,16 @@ def test_a_context_needs_no_file_once_it_is_made(tmp_path: Path) -> None:
 def test_settings_show_no_secret() -> None:
     shown = repr(TlsSettings.of(pem_settings(BROKER, CA) | {"ssl.key.password": "hidden"}))
     assert "PRIVATE" not in shown and "hidden" not in shown
+
+
+@pytest.mark.parametrize("client_auth", ["required", "requested"])
+def test_a_server_names_the_authorities_whose_certificates_it_takes(client_auth: str) -> None:
+    """As Java does. Clients with several keys choose by these names; librdkafka shows none of another authority."""
+    other = authority("Another")
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_of(enabled_protocols="TLSv1.2").wrap_bio(to_client, to_server, server_hostname="localhost")
+    server = server_of(trusted=other, client_auth=client_auth).wrap_bio(to_server, to_client, server_side=True)
+    for end in (client, server):
+        with pytest.raises(ssl.SSLWantReadError):
+            end.do_handshake()
+    assert other.certificate.subject.public_bytes() in to_client.read(), "not encrypted in TLS 1.2"
