@@ -166,7 +166,7 @@ class Connection:
     def begin_login(self) -> None:
         """From now on only frames of a login are expected."""
         self.is_logging_in = True
-        self._reader.limit(self._host.max_login_bytes)
+        self._reader.limit_login(self._host.max_login_bytes)
 
     def end_login(self) -> None:
         """The client has logged in."""

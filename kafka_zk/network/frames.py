@@ -47,6 +47,7 @@ class FrameSource(Protocol):
     def resume(self) -> None: ...
     def close(self) -> None: ...
     def limit(self, max_frame_bytes: int) -> None: ...
+    def limit_login(self, max_frame_bytes: int) -> None: ...
 
 
 class BufferPool:
@@ -183,6 +184,9 @@ class FrameReader:
     def limit(self, max_frame_bytes: int) -> None:
         """Refuse larger frames, from the next one on."""
         self._max_frame_bytes = max_frame_bytes
+
+    limit_login = limit
+    """`limit` for frames of a login, until the next `limit`."""
 
     def rest(self) -> None:
         """Give the buffer back; the head of an incomplete frame is kept as an exact copy."""

@@ -8,6 +8,7 @@ Invariants  As in Kafka a frame may be read while a single byte is left, so requ
             Waiting requests are served first come, first served. None waits for memory while holding a place of the
             RequestChannel, or takes memory while it may not be handled, so no limit can block another.
             Each frame is paid for once and given back once, also when its connection ends before it is handled.
+            Frames of a login are free, as in Kafka: who has not logged in takes no memory from those who have.
             An answer is charged when it is ready and may overdraw the pool; no answer waits for memory. A client that
             reads nothing of such an answer is disconnected once others wait for the memory.
 Differs     Kafka counts no answers: a few small requests then fill the heap with large ones. What arrives behind a
@@ -139,7 +140,7 @@ class RequestMemory:
 class MeteredReader:
     """A FrameReader whose frames are paid for. `parking` is the connection's."""
 
-    __slots__ = ("_frame", "_inner", "_memory", "_paid_bytes", "_parking", "_ticket")
+    __slots__ = ("_frame", "_inner", "_is_free", "_memory", "_paid_bytes", "_parking", "_ticket")
 
     def __init__(self, inner: FrameReader, memory: RequestMemory, parking: Parking) -> None:
         self._inner = inner
@@ -148,6 +149,7 @@ class MeteredReader:
         self._ticket: _Ticket | None = None
         self._paid_bytes: int | None = None
         self._frame: memoryview | None = None
+        self._is_free = False
 
     def room(self) -> memoryview:
         """Blocks while the frame that comes next cannot be paid for. Raises PeerClosed.
@@ -175,7 +177,7 @@ class MeteredReader:
         if inner.has_frame and not self._pay():
             return None
         frame = inner.next_frame()
-        if frame is not None:
+        if frame is not None and not self._is_free:
             self._paid_bytes = None
             self._frame = frame
             self._memory.hand_out(frame)
@@ -213,6 +215,12 @@ class MeteredReader:
         self._inner.resume()
 
     def limit(self, max_frame_bytes: int) -> None:
+        self._is_free = False
+        self._inner.limit(max_frame_bytes)
+
+    def limit_login(self, max_frame_bytes: int) -> None:
+        self._give_up_memory()
+        self._is_free = True
         self._inner.limit(max_frame_bytes)
 
     def close(self) -> None:
@@ -220,21 +228,25 @@ class MeteredReader:
         frame, self._frame = self._frame, None
         if frame is not None:
             self._memory.take_back(frame)
-        ticket, self._ticket = self._ticket, None
-        if ticket is not None:
-            self._memory.leave(ticket)
-        paid_bytes, self._paid_bytes = self._paid_bytes, None
-        if paid_bytes is not None:
-            self._memory.give_back(paid_bytes)
+        self._give_up_memory()
         self._inner.close()
 
     @property
     def held_bytes(self) -> int:
         return self._inner.held_bytes
 
+    def _give_up_memory(self) -> None:
+        """Of the frame that comes next."""
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            self._memory.leave(ticket)
+        paid_bytes, self._paid_bytes = self._paid_bytes, None
+        if paid_bytes is not None:
+            self._memory.give_back(paid_bytes)
+
     def _pay(self) -> bool:
-        """Whether the frame that comes next is paid for, or need not be (size unknown, or to be refused)."""
-        if self._paid_bytes is not None:
+        """Whether the frame that comes next is paid for, or need not be (size unknown, to be refused, of a login)."""
+        if self._is_free or self._paid_bytes is not None:
             return True
         if self._ticket is not None:
             if not self._ticket.is_granted:

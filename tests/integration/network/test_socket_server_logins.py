@@ -35,7 +35,7 @@ from kafka_zk.sasl.server.plain import PlainServer
 from kafka_zk.sasl.server.scram import ScramServer
 from kafka_zk.security.authentication.authenticator import EnabledMechanism, ListenerLogins
 from kafka_zk.supervision import unexpected_errors
-from tests.integration.network.harness import Client, connect, framed, resident_bytes
+from tests.integration.network.harness import TIMEOUT_S, Client, connect, framed, resident_bytes
 from tests.interop.sasl.exchange import (
     Scram,
     authenticate,
@@ -74,7 +74,9 @@ def few_apis() -> ApiRegistry:
 
 
 @contextmanager
-def serving(max_reauth_ms: int = 0, tls: TlsListeners | None = None) -> Iterator[Serving]:
+def serving(
+    max_reauth_ms: int = 0, tls: TlsListeners | None = None, *, queued_max_request_bytes: int = -1
+) -> Iterator[Serving]:
     """A server that serves logins and, after them, ApiVersions; with `tls` over SASL_SSL."""
     clock = SystemClock()
     metrics = MetricsRegistry(clock)
@@ -87,7 +89,9 @@ def serving(max_reauth_ms: int = 0, tls: TlsListeners | None = None) -> Iterator
     services.authentication = BeforeLogin({LISTENER: ListenerLogins(mechanisms)}, clock, lambda: versions_answer(0))
     request_metrics = RequestMetrics(metrics)
     endpoints = (EndPoint(LISTENER, "SASL_SSL" if tls else LISTENER, "127.0.0.1", 0),)
-    settings = SocketServerSettings(endpoints=endpoints, failed_login_delay_ms=DELAY_MS)
+    settings = SocketServerSettings(
+        endpoints=endpoints, failed_login_delay_ms=DELAY_MS, queued_max_request_bytes=queued_max_request_bytes
+    )
     server = SocketServer(settings, Dispatcher(services, few_apis(), request_metrics), metrics=metrics, tls=tls)
     server.start()
     server.enable_processing()
@@ -203,6 +207,24 @@ def test_a_claimed_size_takes_no_memory_before_a_login() -> None:
 
 
 # --- failures ------------------------------------------------------------------------------------------------------
+
+
+def test_who_has_not_logged_in_takes_no_memory_of_requests() -> None:
+    with serving(queued_max_request_bytes=1000) as served:
+        memory = served.server.memory
+        assert memory is not None
+        good = served.connect()
+        login(good)
+        slow = [served.connect() for _ in range(3)]
+        for client in slow:
+            client.send_raw(framed(bytes(500_000))[:100])
+        assert good.ask(versions(0)) != b"", "it is served"
+        assert memory.used_bytes == 0
+        good.send_raw(framed(versions(0))[:-1])
+        eventually(lambda: memory.used_bytes == len(versions(0)))
+        for client in (*slow, good):
+            client.close()
+        eventually(lambda: memory.used_bytes == 0)
 
 
 def test_a_failure_counts_at_once_and_is_told_later() -> None:
@@ -367,6 +389,12 @@ def test_whatever_comes_before_a_login_leaves_nothing_behind(seconds: int, caplo
         client = served.connect()
         assert login(client)[4:7] == b"\0\0\0"
         client.close()
+
+
+def eventually(claim: Callable[[], bool]) -> None:
+    with gevent.Timeout(TIMEOUT_S):
+        while not claim():
+            gevent.sleep(0.001)
 
 
 def deadline(seconds: float) -> Callable[[], bool]:

@@ -12,6 +12,13 @@ LOGINS = "tests/integration/network/test_socket_server_logins.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="who has not logged in takes no memory from those who have",
+        file="kafka_zk/network/request_memory.py",
+        old="        self._is_free = True\n",
+        new="",
+        tests=f"{LOGINS} -k takes_no_memory_of_requests",
+    ),
+    Mutant(
         breaks="a removed listener is closed although another one cannot be opened",
         file="kafka_zk/broker/parts.py",
         old="            self._socket_server.close_all_but(self._socket_settings())\n",
