@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from gevent import get_hub
 
@@ -26,9 +26,13 @@ from kafka_zk.sasl.server.gssapi import GssapiServer
 from kafka_zk.sasl.server.mechanism import ServerMechanism
 from kafka_zk.security.authentication.in_thread import InThread
 from kafka_zk.security.authentication.settings import KerberosSettings, kerberos_settings
+from kafka_zk.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from kafka_zk.sasl.kerberos.library import Acceptor
+
+ACCEPTING_THREADS: Final = 4
+"""How many tokens of clients are looked at at once. Each waits 1 to 2 ms for the disk: it must not be used again."""
 
 Result = TypeVar("Result")
 
@@ -45,6 +49,13 @@ class KerberosLogins:
 
     def __init__(self) -> None:
         self._identities: dict[Krb5Options, _Identity] = {}
+        self._pool: WorkerPool | None = None
+        """For tickets of clients: who waits for a KDC, in a thread of the hub, does not hold them up."""
+
+    def stop(self) -> None:
+        """Blocks. End the threads."""
+        if self._pool is not None:
+            self._pool.kill()
 
     def server(
         self, config: BrokerConfig, listener_name: str, options: Mapping[str, str]
@@ -58,7 +69,10 @@ class KerberosLogins:
         except BadRule as error:
             raise ConfigException(str(error)) from None
         acceptor = identity.acceptor
-        return lambda: InThread(GssapiServer(acceptor.context(), namer.short_name, acceptor.service))
+        if self._pool is None:
+            self._pool = WorkerPool(ACCEPTING_THREADS)
+        pool = self._pool
+        return lambda: InThread(GssapiServer(acceptor.context(), namer.short_name, acceptor.service), pool)
 
     def client(
         self, config: BrokerConfig, listener_name: str, options: Mapping[str, str]

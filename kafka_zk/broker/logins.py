@@ -114,8 +114,9 @@ class Logins:
                 self.listeners[listener_name] = self._logins_of(listener_name)
 
     def stop(self) -> None:
-        """Stop fetching keys and tokens."""
+        """Blocks. Stop fetching keys and tokens, and judging tickets."""
         self.peers.stop()
+        self._kerberos.stop()
         for listener_name in list(self._fetchers):
             self._stop_fetchers(listener_name)
 

@@ -220,6 +220,8 @@ def _called(work: Callable[..., Result], *arguments: Any, **options: Any) -> Res
         return work(*arguments, **options)
     except LibraryError as error:
         raise _translated(error) from None
+    except UnicodeDecodeError as error:
+        raise GssError(f"A name is no UTF-8: {error}") from None
 
 
 def _translated(error: Any) -> GssError:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -315,7 +316,8 @@ def seen(cluster: Cluster, broker_id: int, sent: list[Frame]) -> tuple[list[obje
         comparable(answer) if index not in (1, 2) or INVALID in answer else "a token"
         for index, answer in enumerate(found.answers)
     ]
-    return answers, found.end, found.was_late
+    # A JVM may be late for the first time.
+    return answers, found.end, found.was_late and found.end != "open"
 
 
 def unsigned(answers: list[bytes]) -> bytes:
@@ -339,9 +341,12 @@ def test_logins_end_as_at_apache(cluster: Cluster) -> None:
             "an unsigned choice": [*frames(token_client(kdc))[:3], unsigned],
         }
 
-    ours, apaches = (
-        {name: seen(cluster, broker_id, sent) for name, sent in logins().items()} for broker_id in (OURS, APACHE)
-    )
+    with ThreadPoolExecutor() as pool:
+        running = {
+            broker_id: {name: pool.submit(seen, cluster, broker_id, sent) for name, sent in logins().items()}
+            for broker_id in (OURS, APACHE)
+        }
+        ours, apaches = ({name: each.result() for name, each in found.items()} for found in running.values())
     for name, found in ours.items():
         assert found == apaches[name], name
     assert ours["a good one"][1] == ours["a foreign authorization id"][1] == "open"
