@@ -109,17 +109,18 @@ class KeyFetcher:
             self._refresh()
 
     def _refresh(self) -> None:
-        """Blocks. Try again after growing waits, but not for longer than the configuration allows."""
-        wait_ms, waited_ms = self._source.retry_backoff_ms, 0
+        """Blocks. Try again after growing waits, the last one at the end of the time that the configuration allows."""
+        end_ms = self._clock.monotonic_ms() + self._source.retry_backoff_max_ms
+        wait_ms = self._source.retry_backoff_ms
         while True:
             try:
                 self._keys = self._fetch()
             except FetchFailed as failed:
-                waited_ms += wait_ms
-                if waited_ms > self._source.retry_backoff_max_ms or wait_ms <= 0:
+                left_ms = end_ms - self._clock.monotonic_ms()
+                if min(wait_ms, left_ms) <= 0:
                     log.warning("The signing keys of tokens could not be refreshed, the old ones stay: %s", failed)
                     return
-                gevent.sleep(wait_ms / 1000)
+                gevent.sleep(min(wait_ms, left_ms) / 1000)
                 wait_ms *= 2
             else:
                 self._missing.forget(frozenset(self._keys))

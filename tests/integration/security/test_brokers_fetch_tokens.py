@@ -77,6 +77,7 @@ def overrides(server: OAuthServer, stores: Stores, more: Mapping[str, str] | Non
 def test_followers_stay_in_sync_with_tokens_that_end(
     zookeeper: ZooKeeperServer, tmp_path: Path, server: OAuthServer, stores: Stores
 ) -> None:
+    """(security 12.26)"""
     server.lifetime_s = 3.0
     connect = fresh_chroot(zookeeper, "tokens")
     properties = [overrides(server, stores) for _ in range(2)]

@@ -108,6 +108,20 @@ def test_an_issuer_that_is_down_keeps_its_keys(issuer: Issuer) -> None:
         fetcher.stop()
 
 
+def test_an_issuer_that_is_down_is_asked_until_the_time_for_it_is_over(issuer: Issuer) -> None:
+    """(security 12.24) At once, and after 100, 300 and, as 700 is too late, 500 ms: as Apache's brokers ask."""
+    fetcher = KeyFetcher(KeySource(issuer.url, 3_600_000, 100, 500), SystemClock())
+    fetcher.start()
+    try:
+        issuer.answer = lambda request: request.send_error(503)
+        fetcher.keys_of("two")
+        eventually(lambda: issuer.count >= 5)
+        gevent.sleep(0.5)
+        assert issuer.count == 5
+    finally:
+        fetcher.stop()
+
+
 def test_the_loop_runs_while_an_issuer_is_slow(issuer: Issuer) -> None:
     issuer.answer = lambda request: time.sleep(0.3)
     fetcher = fetcher_of(issuer)
@@ -175,7 +189,7 @@ def test_an_answer_has_a_size_and_a_time(
 def test_keys_behind_https_come_from_a_server_that_is_trusted(
     tmp_path: Path, names: tuple[str, ...], trusts: bool, why: str | None
 ) -> None:
-    """The stores are options of the login module; that names of hosts are compared cannot be switched off there."""
+    """(security 12.24) The stores are options of the login module; that names of hosts are compared cannot be switched off there."""
     stores = CertificateAuthority().issue("server", tmp_path, sans=names)
     trust = {"ssl.truststore.location": f" {stores.ca_pem} ", "ssl.truststore.type": "PEM"} if trusts else {}
     server = OAuthServer(stores)

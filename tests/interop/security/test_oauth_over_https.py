@@ -45,6 +45,7 @@ def server(stores: Stores) -> Iterator[OAuthServer]:
 def test_brokers_of_both_kinds_replicate_with_tokens_of_one_server(
     zookeeper: ZooKeeperServer, tmp_path: Path, server: OAuthServer, stores: Stores
 ) -> None:
+    """(security 12.1) The followers' sessions end as often as a token does."""
     server.lifetime_s = 8.0
     connect = fresh_chroot(zookeeper, "oauth-mixed")
     properties = {broker_id: overrides(server, stores) for broker_id in (APACHE, OURS)}
