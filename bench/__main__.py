@@ -31,6 +31,7 @@ OTHERS = {
     "bench.client_consumer": "our consumer beside confluent-kafka and kafka-python; floor: records a second",
     "bench.groups": "heartbeats, commits and a load of groups, beside Apache; floors: CPU, commits a second, seconds",
     "bench.controlled_stops": "writers while brokers of a cluster stop in order; floor: seconds of silence",
+    "bench.acls": "100,000 ACLs loaded, checks; floors: seconds, share of a core",
     "bench.secured": "produce, fetch and handshakes over TLS, beside Apache; floors: ratios to Apache's",
     "bench.dump_log": "kafka-dump-log beside Apache's; floor: its seconds",
 }
