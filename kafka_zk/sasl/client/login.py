@@ -46,6 +46,9 @@ SHORTEST_PAUSE_MS: Final = 1000
 """A broker refuses a renewal that begins within this time of the beginning of the one before. It takes later ones even
 when the session has ended: until then the connection sends nothing."""
 
+_ONLY_IN_REQUESTS: Final = ("GSSAPI",)
+"""Without SaslAuthenticate the broker has no answer to their last token, and nobody would know that it was accepted."""
+
 _SIZE: Final = Struct(">i")
 
 
@@ -154,6 +157,10 @@ class Login:
         self._handshake_version = min(1, highest.get(_HANDSHAKE.key, 0))
         if _AUTHENTICATE.key in highest and self._handshake_version >= 1:
             self._authenticate_version = min(MAX_AUTHENTICATE_VERSION, highest[_AUTHENTICATE.key])
+        elif self._exchange.mechanism in _ONLY_IN_REQUESTS:
+            raise OutOfPlace(
+                f"The broker is older than Kafka 1.0, and no login with {self._exchange.mechanism} ends there"
+            )
         else:
             self._handshake_version = 0
         self._state = _State.HANDSHAKE

@@ -10,7 +10,7 @@ import pytest
 from kafka_zk.sasl.client.exchange import ExchangeFailed
 from kafka_zk.sasl.client.exchange import ExchangeInterrupted as ClientInterrupted
 from kafka_zk.sasl.client.gssapi import GssapiClient
-from kafka_zk.sasl.client.login import AuthenticationFailed, Login, LoginInterrupted
+from kafka_zk.sasl.client.login import AuthenticationFailed, Login, LoginInterrupted, OutOfPlace
 from kafka_zk.sasl.kerberos.errors import REPLAY, SERVER_NOT_FOUND, GssError
 from kafka_zk.sasl.kerberos.login import PAUSE_AFTER_FAILURE_S, KerberosLogin, RenewalRules
 from kafka_zk.sasl.kerberos.names import KerberosName
@@ -191,15 +191,21 @@ def test_an_unknown_service_is_final_and_what_passes_is_tried_again() -> None:
 def test_a_login_ends_where_the_first_token_cannot_be_had(error: GssError, raised: type[Exception]) -> None:
     login = Login(lambda: GssapiClient(PlayedContext(error=error), ALICE), "client")
     versions = login.begin()
-    login.received(_versions_answer(versions))
+    login.received(_versions_answer(versions, 17, 36))
     with pytest.raises(raised):
         login.received(_handshake_answer())
 
 
-def _versions_answer(request: bytes) -> bytes:
-    """No error; keys 17 and 36 in versions 0 to 1."""
-    keys = b"".join(key.to_bytes(2, "big") + b"\0\0\0\1" for key in (17, 36))
-    return request[8:12] + b"\0\0" + (2).to_bytes(4, "big") + keys
+def test_a_broker_before_kafka_1_is_refused() -> None:
+    login = Login(lambda: GssapiClient(PlayedContext(), ALICE), "client")
+    with pytest.raises(OutOfPlace, match=r"older than Kafka 1\.0"):
+        login.received(_versions_answer(login.begin(), 17))
+
+
+def _versions_answer(request: bytes, *keys: int) -> bytes:
+    """No error; these keys in versions 0 to 1."""
+    ranges = b"".join(key.to_bytes(2, "big") + b"\0\0\0\1" for key in keys)
+    return request[8:12] + b"\0\0" + len(keys).to_bytes(4, "big") + ranges
 
 
 def _handshake_answer() -> bytes:
