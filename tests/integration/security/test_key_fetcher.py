@@ -189,7 +189,7 @@ def test_an_answer_has_a_size_and_a_time(
 def test_keys_behind_https_come_from_a_server_that_is_trusted(
     tmp_path: Path, names: tuple[str, ...], trusts: bool, why: str | None
 ) -> None:
-    """(security 12.24) The stores are options of the login module, where the check of host names cannot be switched off."""
+    """(security 12.24) The stores are options of the login module; host names are compared whatever these say."""
     stores = CertificateAuthority().issue("server", tmp_path, sans=names)
     trust = {"ssl.truststore.location": f" {stores.ca_pem} ", "ssl.truststore.type": "PEM"} if trusts else {}
     server = OAuthServer(stores)
