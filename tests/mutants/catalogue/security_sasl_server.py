@@ -91,8 +91,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="frames before a login are limited",
         file="kafka_zk/network/connection.py",
-        old="        self._reader.limit(self._host.max_login_bytes)\n",
-        new="        self._reader.limit(self._host.max_request_bytes)\n",
+        old="        self._reader.limit_login(self._host.max_login_bytes)\n",
+        new="        self._reader.limit_login(self._host.max_request_bytes)\n",
         tests=f"{LOGINS} -k refused_before_the_login",
     ),
     Mutant(
