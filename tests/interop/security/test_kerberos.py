@@ -76,6 +76,8 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
     realm = Kdc(tmp_path_factory.mktemp("kdc"), SERVICE, "alice", "bob", NOBODY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KRB5_CONFIG", str(realm.krb5_conf))
+        # Where it is remembered which tickets were used.
+        patch.setenv("KRB5RCACHEDIR", str(realm.folder))
         realm.start()
         yield realm
         realm.stop()
