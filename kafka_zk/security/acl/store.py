@@ -17,6 +17,8 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
 
 import gevent
 from gevent.lock import RLock
@@ -42,6 +44,10 @@ from kafka_zk.zk.znodes.access import (
 MOST_RETRIES = 10
 RETRY_BACKOFF_MS = 100
 RETRY_JITTER_MS = 50
+
+MOST_KNOWN_TEXTS = 1_000
+LONGEST_KNOWN_TEXT = 4_096
+"""Bytes. Many topics have the same rules, word for word."""
 
 READ_AT_ONCE = 1_000
 """Znodes that one call reads while the rules are loaded."""
@@ -134,7 +140,7 @@ class AclStore:
         try:
             if not data:
                 raise MalformedZNode(_path(pattern), "it is empty")
-            return VersionedAcls(from_znode(ResourceZNode.decode(data, stat, _path(pattern))), stat.version)
+            return VersionedAcls(_rules_in(data, pattern), stat.version)
         except MalformedZNode as error:
             log.error("Keeping the last known ACLs of %s, whose znode cannot be read: %s", pattern, error)
             return VersionedAcls(NOBODY if before is None else before.acls, stat.version, is_readable=False)
@@ -199,6 +205,20 @@ def _notice_of(pattern: ResourcePattern) -> Create:
     stored = stored_pattern_type(pattern.pattern_type)
     change = AclChange(stored, ResourceType(pattern.resource_type).name, pattern.name)
     return Create(AclChangeZNode.prefix(stored), AclChangeZNode.encode(change), sequential=True)
+
+
+def _rules_in(data: bytes, pattern: ResourcePattern) -> frozenset[Acl]:
+    """Raises MalformedZNode."""
+    if len(data) <= LONGEST_KNOWN_TEXT:
+        with suppress(MalformedZNode):
+            return _rules_of_text(data)
+    return from_znode(ResourceZNode.decode(data, None, _path(pattern)))
+
+
+@lru_cache(maxsize=MOST_KNOWN_TEXTS)
+def _rules_of_text(data: bytes) -> frozenset[Acl]:
+    """Raises MalformedZNode, without the path."""
+    return from_znode(ResourceZNode.decode(data))
 
 
 def _path(pattern: ResourcePattern) -> str:
