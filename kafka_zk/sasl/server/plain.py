@@ -27,12 +27,12 @@ class PlainServer:
 
     def respond(self, token: bytes) -> bytes:
         """Empty. Raises SaslRefused, InvalidExchange."""
-        if len(token) > MAX_MESSAGE_BYTES:
-            raise InvalidExchange(f"A message of more than {MAX_MESSAGE_BYTES} bytes")
-        parts = _parts(token.decode("utf-8", "replace"))
+        parts = _parts(token)
         if len(parts) != 3:
             raise SaslRefused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
-        authorization_id, user, password = parts
+        if len(token) > MAX_MESSAGE_BYTES:
+            raise InvalidExchange(f"A message of more than {MAX_MESSAGE_BYTES} bytes")
+        authorization_id, user, password = (part.decode("utf-8", "replace") for part in parts)
         if not user:
             raise SaslRefused("Authentication failed: username not specified")
         if not password:
@@ -49,7 +49,7 @@ class PlainServer:
         return b""
 
 
-def _parts(text: str) -> list[str]:
-    """Between NULs: authorization id, user and password, where all is well."""
-    parts = text.split("\0", _MOST_PARTS)
+def _parts(token: bytes) -> list[bytes]:
+    """Between NULs, which are part of no other character: authorization id, user and password, where all is well."""
+    parts = token.split(b"\0", _MOST_PARTS)
     return parts[:_MOST_PARTS]
