@@ -158,7 +158,7 @@ AGAIN: dict[str, list[Frame]] = {
     "again after the end": [*short(), 2.3, *short(), metadata()],
     "a request after the end": [*short(), 2.3, metadata()],
     "a request after the end, raw": [*short_raw(), metadata(), 2.3, metadata()],
-    "within a second, after the end": [*short(), 1.9, handshake(SHORT_MECHANISM), 0.4, handshake(SHORT_MECHANISM)],
+    "within a second, after the end": [*short(), 1.6, handshake(SHORT_MECHANISM), 0.7, handshake(SHORT_MECHANISM)],
     "again, then nothing": [*short(), handshake(SHORT_MECHANISM), 2.3, *short()[1:], metadata()],
     "again: another mechanism": [*short(), handshake("PLAIN"), authenticate(GOOD)],
     "again: no mechanism": [*short(), handshake("NONE")],
