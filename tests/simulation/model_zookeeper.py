@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -374,13 +375,14 @@ class ModelZkClient:
         is_still_meant: Callable[[], bool] = lambda: True,
     ) -> Any:
         if make_parents and parent_of(path) not in self.server.nodes:
-            self.create(parent_of(path), make_parents=True, generation=generation)
+            self.ensure_path(parent_of(path), generation=generation)
         batch = [Create(path, data, ephemeral, sequential)]
         return _raised(self.multi_many([batch], generation=generation, is_still_meant=is_still_meant)[0][0])
 
-    def ensure_path(self, path: str) -> None:
+    def ensure_path(self, path: str, *, generation: int | None = None) -> None:
         if path not in self.server.nodes:
-            self.create(path, make_parents=True)
+            with suppress(NodeExists):
+                self.create(path, make_parents=True, generation=generation)
 
     def ensure_paths(self, paths: Iterable[str]) -> None:
         for path in paths:

@@ -35,6 +35,7 @@ SPAWNS = {
     "replication/following/fetcher.py Fetcher.start": FOR_LIFE,
     "security/tokens/store.py TokenStore.start": FOR_LIFE,
     "security/authentication/key_fetcher.py KeyFetcher.start": FOR_LIFE,
+    "security/authentication/refreshing_login.py RefreshingLogin.start": FOR_LIFE,
     "zk/sequence_listener.py SequenceListener.start": FOR_LIFE,
     "zk/session_life.py SessionLife.keep": FOR_LIFE,
     "supervision.py spawn_for_life": "the loop itself",
@@ -60,12 +61,15 @@ SPAWNS = {
     "log/pools.py LogPools.sync_soon": "one round of syncs: who asked gets their OSErrors, the next round has its own",
     "metadata/first_update.py FirstUpdate.answer": "one request: any error fails its Pending",
     "network/channel.py BrokerChannel.__init__": "one connection: any error fails all that wait on it",
+    "network/tls_stream.py TlsStream.step_in": "one step of a handshake: who waits gets its error",
     "network/listener.py Listener._serve": "one client's connection: any error closes it",
     "replication/log_dir_moves.py LogDirMoves.resume": "one move: any error is logged, the replica stays where it is",
     "replication/following/leader_endpoint.py LeaderEndpoint._open": "one connect: the fetcher waits for it "
     "and raises its error",
     "replication/manager.py ReplicaManager.handle_log_dir_failure": "one failed directory, marked offline before; "
     "whoever waited on it is let go by partition",
+    "security/authentication/key_fetcher.py KeyFetcher.stop": "the end of a pool, which nobody waits for",
+    "security/authentication/refreshing_login.py RefreshingLogin.stop": "the end of a pool, which nobody waits for",
     "tools/server_start/__main__.py _serve": "a warning",
     "tools/server_start/__main__.py _serve.stop": "the stop itself",
     "zk/session_life.py SessionLife._follow_up": "sets an event",
