@@ -97,7 +97,12 @@ class TlsStream:
         `room` must not be empty.
         """
         if self._failure is not None:
-            raise self._failure
+            failure, self._failure = self._failure, None
+            try:
+                raise failure
+            finally:
+                # Its traceback refers to this frame: a cycle, which would wait for Python's collector.
+                del failure
         if self._has_ended:
             return 0
         count, records_left = 0, RECEIVED_RECORDS
@@ -111,7 +116,7 @@ class TlsStream:
             except OSError as error:
                 if not count:
                     raise
-                self._failure = error
+                self._failure = error.with_traceback(None)
                 return count
             if not received:
                 # Told once, although the socket may stay open and silent.
