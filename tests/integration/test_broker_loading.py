@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka_zk.protocol.errors import ErrorCode
 from tests.support import wire
 from tests.support.broker import OurBroker
+from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 
 TOPIC = "spread"
@@ -74,6 +76,11 @@ def test_a_directory_that_cannot_be_loaded_goes_offline_and_the_other_is_served(
     with RawClient(broker.bootstrap) as client:
         for path in good.glob(f"{TOPIC}-*"):
             partition = int(path.name.rpartition("-")[2])
+            # It may serve before the controller has told it of this one.
+            wait_until(
+                lambda partition=partition: wire.try_fetch(client, TOPIC, 0, partition=partition)[0] is ErrorCode.NONE,
+                f"{TOPIC}-{partition} is served",
+            )
             assert [record.value for record in wire.read(client, TOPIC, partition=partition)] == [b"kept"]
     assert broker.stop() == 143
     assert (good / ".kafka_cleanshutdown").exists()
