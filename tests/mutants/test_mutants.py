@@ -38,7 +38,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def forked_pytest(copy: Path) -> Iterator[ForkedPytest]:
-    runs = ForkedPytest(copy, FROM_SOURCES)
+    # For the brokers that tests start, too, which do not look where they are started.
+    runs = ForkedPytest(copy, {**FROM_SOURCES, "PYTHONPATH": str(copy)})
     yield runs
     runs.close()
 
