@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gevent import get_hub
-
+from kafka_zk.broker.in_thread import in_thread
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException, UnsupportedConfig
 from kafka_zk.config.java_options import system_properties
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 ACCEPTING_THREADS: Final = 4
 """How many tokens of clients are looked at at once. Each waits 1 to 2 ms for the disk: it must not be used again."""
-
-Result = TypeVar("Result")
 
 
 class _Identity(NamedTuple):
@@ -94,7 +91,7 @@ class KerberosLogins:
             raise ConfigException(f"Unable to log in for listener {listener_name}: {error}") from None
         found = self._identities.get(wanted)
         if found is None:
-            found = self._identities[wanted] = _in_thread(partial(_made, listener_name, wanted, settings))
+            found = self._identities[wanted] = in_thread(partial(_made, listener_name, wanted, settings))
         return found
 
 
@@ -128,19 +125,3 @@ def _made(listener_name: str, options: Krb5Options, settings: KerberosSettings) 
         return _Identity(Acceptor(options), login, default_realm())
     except GssError as error:
         raise ConfigException(f"Unable to log in for listener {listener_name}: {error}") from None
-
-
-def _in_thread(work: Callable[[], Result]) -> Result:
-    """Blocks. Raises ConfigException."""
-    outcome: Result | ConfigException = get_hub().threadpool.apply(_outcome_of, (work,))
-    if isinstance(outcome, ConfigException):
-        raise outcome
-    return outcome
-
-
-def _outcome_of(work: Callable[[], Result]) -> Result | ConfigException:
-    """Errors are returned: the hub would print what a thread raises."""
-    try:
-        return work()
-    except ConfigException as error:
-        return error

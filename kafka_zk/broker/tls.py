@@ -13,12 +13,9 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
-from gevent import get_hub
-
+from kafka_zk.broker.in_thread import in_thread
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.network.listener_tls import ListenerTls, listener_tls, settings_of, stamps_of, uses_tls
@@ -30,7 +27,6 @@ from kafka_zk.tls.settings import TlsSettings
 
 FAILED = "Validation of dynamic config update of SSLFactory failed"
 
-Result = TypeVar("Result")
 
 log = logging.getLogger("org.apache.kafka.common.security.ssl.SslFactory")
 
@@ -76,11 +72,11 @@ class BrokerTls:
     def check_change(self, before: BrokerConfig, now: BrokerConfig) -> None:
         """Blocks. Raise ConfigException, in Kafka's words, unless each listener may have its stores of `now`."""
         for name in _encrypting(now) - self._listeners.keys():
-            _in_thread(partial(listener_tls, now, name))
+            in_thread(partial(listener_tls, now, name))
         for name, used in list(self._listeners.items()):
             settings = _changed_settings(before, now, name)
             if settings is not None:
-                _in_thread(partial(_replaced, name, used, settings, now))
+                in_thread(partial(_replaced, name, used, settings, now))
 
     def follow(self, before: BrokerConfig, now: BrokerConfig) -> None:
         """Blocks. Use the stores of `now`, which `check_change` has let pass, and forget listeners that are gone."""
@@ -88,7 +84,7 @@ class BrokerTls:
             del self._listeners[name]
             self._peers.pop(name, None)
         for name in _encrypting(now) - self._listeners.keys():
-            self._listeners[name] = _in_thread(partial(listener_tls, now, name))
+            self._listeners[name] = in_thread(partial(listener_tls, now, name))
             _tell(self._listeners[name])
         for name in list(self._listeners):
             settings = _changed_settings(before, now, name)
@@ -107,8 +103,8 @@ class BrokerTls:
 
     def _use(self, name: str, used: ListenerTls, settings: TlsSettings) -> bool:
         """Blocks. Replace `used`; False if somebody else has done so meanwhile. Raises ConfigException."""
-        found = _in_thread(partial(_replaced, name, used, settings, self._config))
-        peers = _in_thread(partial(client_context, found.settings))
+        found = in_thread(partial(_replaced, name, used, settings, self._config))
+        peers = in_thread(partial(client_context, found.settings))
         if self._listeners.get(name) is not used:
             return False
         self._listeners[name], self._peers[name] = found, peers
@@ -157,22 +153,6 @@ def _changed_settings(before: BrokerConfig, now: BrokerConfig, name: str) -> Tls
         raise ConfigException(f"{FAILED}: {error.as_java}") from error
     was = settings_of(before, name)
     return None if (settings.key, settings.trust) == (was.key, was.trust) else settings
-
-
-def _in_thread(work: Callable[[], Result]) -> Result:
-    """Blocks. What `work` returns or raises."""
-    outcome: Result | ConfigException = get_hub().threadpool.apply(_outcome_of, (work,))
-    if isinstance(outcome, ConfigException):
-        raise outcome
-    return outcome
-
-
-def _outcome_of(work: Callable[[], Result]) -> Result | ConfigException:
-    # gevent prints the traceback of every exception that leaves a thread.
-    try:
-        return work()
-    except ConfigException as error:
-        return error
 
 
 def _tell(listener: ListenerTls) -> None:

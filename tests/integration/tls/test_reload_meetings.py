@@ -68,7 +68,7 @@ class Slowly:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_there, self.go_on = Event(), Event()
-        really = tls._in_thread
+        really = tls.in_thread
 
         def in_thread(work: Callable[[], object]) -> object:
             done = really(work)
@@ -77,7 +77,7 @@ class Slowly:
                 self.go_on.wait()
             return done
 
-        monkeypatch.setattr(tls, "_in_thread", in_thread)
+        monkeypatch.setattr(tls, "in_thread", in_thread)
 
 
 def test_stores_that_are_read_again_do_not_undo_a_change_that_comes_meanwhile(
