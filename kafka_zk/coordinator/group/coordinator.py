@@ -34,12 +34,12 @@ from kafka_zk.coordinator.group.decisions.membership import delete, heartbeat, l
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import REMEMBERED_LENGTH, is_storable
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
-from kafka_zk.coordinator.group.manager import GroupManager
+from kafka_zk.coordinator.group.manager import GroupManager, log_lines
 from kafka_zk.coordinator.group.metrics import GroupMetrics, register_gauges, register_timers
 from kafka_zk.coordinator.group.offset_store import CommitCodes, Committer, FetchedOffset, OffsetStore
 from kafka_zk.coordinator.group.performer import Performer, Spawn
-from kafka_zk.coordinator.group.placement import partition_for
-from kafka_zk.coordinator.group.store import NO_PRODUCER, OffsetsLog, Producer
+from kafka_zk.coordinator.placement import partition_for
+from kafka_zk.coordinator.state_log import NO_PRODUCER, Producer, StateLog
 from kafka_zk.giving_way import in_turns
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
@@ -99,12 +99,14 @@ class GroupCoordinator:
         self._new_uuid = new_uuid
         self._is_active = False
         self._group_metrics = GroupMetrics(metrics)
-        self._log = OffsetsLog(
+        self._log = StateLog(
+            GROUP_METADATA_TOPIC,
             replica_manager,
             clock,
             required_acks=config.offsets_commit_required_acks,
             timeout_ms=config.offsets_commit_timeout_ms,
             codec=Codec(config.offsets_topic_compression_codec),
+            log=log_lines,
         )
         self._performer = Performer(
             clock=clock,

@@ -29,11 +29,12 @@ from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.replay import LogReplay
 from kafka_zk.coordinator.group.gone_topics import GoneTopics, Loaded
 from kafka_zk.coordinator.group.metrics import GroupMetrics
-from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
-from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.coordinator.ownership import Load, Ownership
+from kafka_zk.coordinator.state_log import StateLog
 from kafka_zk.giving_way import let_others_in
 from kafka_zk.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.supervision import caught, spawn_for_life
 
@@ -70,7 +71,7 @@ class GroupManager:
         self,
         *,
         clock: Clock,
-        log: OffsetsLog,
+        log: StateLog,
         performer: Performer,
         partition_of: Callable[[str], int],
         is_known_topic: Callable[[str], bool],
@@ -80,7 +81,7 @@ class GroupManager:
         metrics: GroupMetrics,
     ) -> None:
         self.groups: dict[str, Group] = {}
-        self.ownership = Ownership()
+        self.ownership = Ownership(GROUP_METADATA_TOPIC)
         self.open_transactions = OpenTransactions()
         self.partition_of = partition_of
         self._clock = clock

@@ -23,7 +23,7 @@ from kafka_zk.coordinator.group.decisions.records import is_storable, offset_key
 from kafka_zk.coordinator.group.manager import GroupManager
 from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.performer import Performer
-from kafka_zk.coordinator.group.store import NO_PRODUCER, OffsetsLog, Producer
+from kafka_zk.coordinator.state_log import NO_PRODUCER, Producer, StateLog
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
@@ -62,7 +62,7 @@ class OffsetStore:
         *,
         manager: GroupManager,
         performer: Performer,
-        log: OffsetsLog,
+        log: StateLog,
         metrics: GroupMetrics,
         metadata_max_length: int,
     ) -> None:

@@ -33,8 +33,8 @@ from kafka_zk.coordinator.group.decisions.membership import on_timer
 from kafka_zk.coordinator.group.decisions.records import group_key
 from kafka_zk.coordinator.group.decisions.syncing import on_group_stored
 from kafka_zk.coordinator.group.metrics import GroupMetrics
-from kafka_zk.coordinator.group.store import Done, KeyAndValue
 from kafka_zk.coordinator.group.timers import GroupTimers
+from kafka_zk.coordinator.state_log import Done, KeyAndValue
 from kafka_zk.protocol.errors import ErrorCode
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Spawn(Protocol):
 
 
 class RecordLog(Protocol):
-    """OffsetsLog, as far as groups write to it."""
+    """StateLog, as far as groups write to it."""
 
     def append(self, partition: int, records: Sequence[KeyAndValue], done: Done) -> None:
         """Blocks. Append one batch; `done` gets the result."""

@@ -7,14 +7,14 @@ from tests.mutants.catalogue.mutant import Mutant
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a load goes on where the log begins by now",
-        file="kafka_zk/coordinator/group/stored_batches.py",
+        file="kafka_zk/coordinator/stored_batches.py",
         old="max(offset, log.log_start_offset)",
         new="log.log_start_offset if offset < 0 else offset",
         tests="tests/unit/coordinator/test_loads.py -k goes_before",
     ),
     Mutant(
         breaks="a load reads the log that is in service, which a move may have replaced",
-        file="kafka_zk/coordinator/group/stored_batches.py",
+        file="kafka_zk/coordinator/stored_batches.py",
         old="""    while is_wanted():
         # Looked up each time: the partition may have moved to another log directory meanwhile.
         log = replica_manager.get_partition(partition).log
@@ -26,7 +26,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="__consumer_offsets made anew is loaded though its epochs begin again",
-        file="kafka_zk/coordinator/group/ownership.py",
+        file="kafka_zk/coordinator/ownership.py",
         old="            self._epochs.pop(partition, None)\n",
         new="            pass\n",
         tests="tests/unit/coordinator/test_loads.py -k anew",
@@ -488,7 +488,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="an order to follow in an older leader epoch unloads nothing",
-        file="kafka_zk/coordinator/group/ownership.py",
+        file="kafka_zk/coordinator/ownership.py",
         old="        elif leader_epoch < self._epochs.get(partition, leader_epoch):\n            return False\n",
         new="",
         tests="tests/unit/coordinator/test_ownership.py",

@@ -31,7 +31,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="who deletes a group or offsets is told that their tombstones were refused",
-        file="kafka_zk/coordinator/group/store.py",
+        file="kafka_zk/coordinator/state_log.py",
         old="            return result[0].error.code\n",
         new="            return ErrorCode.NONE\n",
         tests="tests/unit/coordinator/test_ends_of_groups.py -k not_deleted",
@@ -87,7 +87,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="what was asked in one leadership is not appended to __consumer_offsets in another",
-        file="kafka_zk/coordinator/group/store.py",
+        file="kafka_zk/coordinator/state_log.py",
         old="if self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition)) != leadership:",
         new="if leadership is None:",
         tests="tests/unit/coordinator/test_overtaking.py -k its_turn",

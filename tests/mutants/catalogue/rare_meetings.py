@@ -100,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a commit stands behind the tombstones of a deletion that came before it",
-        file="kafka_zk/coordinator/group/store.py",
+        file="kafka_zk/coordinator/state_log.py",
         old="            turn = self._turns[partition] = Turn()\n",
         new="            turn = Turn()\n",
         tests="tests/unit/coordinator/test_overtaking.py -k tombstones",

@@ -20,8 +20,8 @@ from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.offset_store import Committer
 from kafka_zk.coordinator.group.performer import Spawn
-from kafka_zk.coordinator.group.store import OffsetsLog, Producer
-from kafka_zk.coordinator.group.stored_batches import READ_BYTES
+from kafka_zk.coordinator.state_log import Producer, StateLog
+from kafka_zk.coordinator.stored_batches import READ_BYTES
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records
@@ -601,9 +601,9 @@ def test_what_is_committed_between_two_batches_of_tombstones_stays(
     partitions = commit_many(made, 9)
     late: list[TopicPartition] = []
     monkeypatch.setattr(manager, "TOMBSTONES_BYTES", 4 * (manager.LONGEST_TOPIC_PART + 4))
-    append_tombstones = OffsetsLog.append_tombstones
+    append_tombstones = StateLog.append_tombstones
 
-    def append_and_commit(log: OffsetsLog, partition: int, keys: Sequence[bytes]) -> ErrorCode:
+    def append_and_commit(log: StateLog, partition: int, keys: Sequence[bytes]) -> ErrorCode:
         answer = append_tombstones(log, partition, keys)
         if not late:
             late.append(next(each for each in partitions if offset_key(GROUP, each) not in keys))
@@ -613,7 +613,7 @@ def test_what_is_committed_between_two_batches_of_tombstones_stays(
             )
         return answer
 
-    monkeypatch.setattr(OffsetsLog, "append_tombstones", append_and_commit)
+    monkeypatch.setattr(StateLog, "append_tombstones", append_and_commit)
     made.coordinator.delete_groups([GROUP])
     made.follow(1)
     made.lead(2)

@@ -40,7 +40,7 @@ from kafka_zk.coordinator.group.decisions.records import OffsetKey, read_key, re
 from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.offset_store import Committer
-from kafka_zk.coordinator.group.store import Producer
+from kafka_zk.coordinator.state_log import Producer
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower

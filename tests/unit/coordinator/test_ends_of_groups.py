@@ -13,7 +13,7 @@ from kafka_zk.coordinator.group import manager
 from kafka_zk.coordinator.group.coordinator import Leaver
 from kafka_zk.coordinator.group.decisions.offsets import GroupOffsets, OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
-from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.coordinator.state_log import StateLog
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 
@@ -143,10 +143,10 @@ def test_of_several_batches_of_tombstones_only_what_was_written_is_gone(
     """The second of three is refused. What is committed `meanwhile` is newer than what is put back."""
     partitions = commit_many(made, 9)
     monkeypatch.setattr(manager, "TOMBSTONES_BYTES", 3 * (manager.LONGEST_TOPIC_PART + 4))
-    append_tombstones = OffsetsLog.append_tombstones
+    append_tombstones = StateLog.append_tombstones
     kept: list[TopicPartition] = []
 
-    def append_one(log: OffsetsLog, partition: int, keys: Sequence[bytes]) -> ErrorCode:
+    def append_one(log: StateLog, partition: int, keys: Sequence[bytes]) -> ErrorCode:
         code = append_tombstones(log, partition, keys)
         kept.extend(each for each in partitions if code is ErrorCode.NONE and offset_key(GROUP, each) not in keys)
         if meanwhile is not None:
@@ -157,7 +157,7 @@ def test_of_several_batches_of_tombstones_only_what_was_written_is_gone(
         refuse_appends(made)
         return code
 
-    monkeypatch.setattr(OffsetsLog, "append_tombstones", append_one)
+    monkeypatch.setattr(StateLog, "append_tombstones", append_one)
     if deletes == "groups":
         assert made.coordinator.delete_groups([GROUP]) == {GROUP: ErrorCode.NOT_COORDINATOR}
     else:

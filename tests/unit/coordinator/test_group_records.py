@@ -23,7 +23,7 @@ from kafka_zk.coordinator.group.decisions.records import (
 )
 from kafka_zk.coordinator.group.decisions.replay import LogReplay, restored_group
 from kafka_zk.coordinator.group.decisions.states import GroupState
-from kafka_zk.coordinator.group.placement import partition_for
+from kafka_zk.coordinator.placement import partition_for
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.messages.records import OFFSET_COMMIT_VALUE, OffsetCommitValue
 from kafka_zk.protocol.types import TopicPartition

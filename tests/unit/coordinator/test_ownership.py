@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kafka_zk.coordinator.group.ownership import Ownership
+from kafka_zk.coordinator.ownership import Ownership
 from kafka_zk.protocol.errors import ErrorCode
 
 
 def owner(leader_epoch: int) -> Ownership:
     """Of partition 0, since this epoch."""
-    ownership = Ownership()
+    ownership = Ownership("__consumer_offsets")
     load = ownership.elected(0, leader_epoch)
     assert load is not None
     assert ownership.check(0) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -18,7 +18,7 @@ def owner(leader_epoch: int) -> Ownership:
 
 
 def test_a_partition_that_was_never_led_is_another_brokers():
-    assert Ownership().check(0) is ErrorCode.NOT_COORDINATOR
+    assert Ownership("__consumer_offsets").check(0) is ErrorCode.NOT_COORDINATOR
 
 
 def test_an_order_to_follow_in_an_older_epoch_comes_too_late():
@@ -42,7 +42,7 @@ def test_a_leader_that_is_elected_again_loads_nothing_anew():
 
 
 def test_a_load_is_over_when_the_partition_goes_and_another_one_begins_when_it_returns():
-    ownership = Ownership()
+    ownership = Ownership("__consumer_offsets")
     first = ownership.elected(0, 1)
     assert first is not None and ownership.resigned(0, 2)
     second = ownership.elected(0, 3)

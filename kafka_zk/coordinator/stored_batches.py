@@ -1,6 +1,6 @@
-"""Reads the batches of a partition of __consumer_offsets from its local log.
+"""Reads the batches of a coordinator's partition from its local log.
 
-Source      Kafka 3.9 GroupMetadataManager.doLoadGroupsAndOffsets.
+Source      Kafka 3.9 GroupMetadataManager.doLoadGroupsAndOffsets, TransactionStateManager.loadTransactionMetadata.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Which partitions of __consumer_offsets this broker coordinates.
+"""Which partitions of __consumer_offsets or __transaction_state this broker coordinates.
 
 Role        Pure state.
 Invariants  The leader epoch of a partition only grows until the partition is removed: older events are ignored.
             A partition is loading or owned, or neither; a superseded load cannot end in ownership.
-Source      Kafka 3.9 GroupMetadataManager: ownedPartitions, loadingPartitions, maybeUpdateCoordinatorEpoch.
+Source      Kafka 3.9 GroupMetadataManager: ownedPartitions, loadingPartitions, maybeUpdateCoordinatorEpoch;
+            TransactionStateManager: loadingPartitions, leavingPartitions.
 """
 
 from __future__ import annotations
@@ -14,20 +15,22 @@ from kafka_zk.protocol.errors import ErrorCode
 class Load:
     """One attempt to load a partition. Valid only while it is the current one."""
 
-    __slots__ = ("leader_epoch", "partition")
+    __slots__ = ("leader_epoch", "partition", "topic")
 
-    def __init__(self, partition: int, leader_epoch: int) -> None:
+    def __init__(self, topic: str, partition: int, leader_epoch: int) -> None:
+        self.topic = topic
         self.partition = partition
         self.leader_epoch = leader_epoch
 
     def __repr__(self) -> str:
-        return f"load of __consumer_offsets-{self.partition} at epoch {self.leader_epoch}"
+        return f"load of {self.topic}-{self.partition} at epoch {self.leader_epoch}"
 
 
 class Ownership:
-    """By partition index."""
+    """By partition index of `topic`."""
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
         self._epochs: dict[int, int] = {}
         self._owned: dict[int, Load] = {}
         self._loading: dict[int, Load] = {}
@@ -48,7 +51,7 @@ class Ownership:
         return ErrorCode.NOT_COORDINATOR
 
     def loaded_by(self, partition: int) -> Load | None:
-        """The load that filled a partition's groups in memory; None if this broker is not the coordinator."""
+        """The load that filled memory with what a partition says; None if this broker is not the coordinator."""
         return self._owned.get(partition)
 
     def elected(self, partition: int, leader_epoch: int) -> Load | None:
@@ -60,20 +63,20 @@ class Ownership:
             return None  # The leader stayed the same: memory is newer than what a load can read.
         if partition in self._loading:
             return None
-        load = self._loading[partition] = Load(partition, leader_epoch)
+        load = self._loading[partition] = Load(self._topic, partition, leader_epoch)
         return load
 
     def is_current(self, load: Load) -> bool:
         return self._loading.get(load.partition) is load
 
     def loaded(self, load: Load) -> None:
-        """The groups of a current load are in memory."""
+        """All that a current load read is in memory."""
         assert self.is_current(load), f"{load} is no longer current"
         del self._loading[load.partition]
         self._owned[load.partition] = load
 
     def failed(self, load: Load) -> None:
-        """The load ended without groups."""
+        """The load ended with nothing."""
         if self.is_current(load):
             del self._loading[load.partition]
 

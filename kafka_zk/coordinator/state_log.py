@@ -1,13 +1,14 @@
-"""The coordinator's log: appends records to a partition of __consumer_offsets and reads its batches.
+"""A coordinator's log: appends records to a partition of __consumer_offsets or __transaction_state, reads its batches.
 
-Role        Acts, through the ReplicaManager. Knows nothing about groups.
+Role        Acts, through the ReplicaManager. Knows nothing about groups and transactions.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
             Batches of one partition are appended in the order of the calls: a large compressed batch is
             checked in a thread, and later ones wait for it. They do not wait for replicas. A batch requested in
             one leadership is not appended in another; a new epoch of the same leader does not count.
             Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
             groups none, because Apache's have.
-Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata.
+Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata;
+            TransactionStateManager: appendTransactionToLog, removeExpiredTransactionalIds.
 """
 
 # Compiled by mypyc: the hot path.
@@ -18,11 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_zk.clock import Clock
-from kafka_zk.coordinator.group.stored_batches import stored_batches
+from kafka_zk.coordinator.stored_batches import stored_batches
 from kafka_zk.log.turn import Turn
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower, UnknownServerError
-from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import NO_SEQUENCE, Batch
 from kafka_zk.record.builder import build_batch
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from kafka_zk.replication.manager import ReplicaManager
 
 NO_ACKS = 0
-
-log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 KeyAndValue = tuple[bytes, bytes | None]
 Done = Callable[[ErrorCode, int], None]
@@ -55,18 +53,22 @@ NO_PRODUCER = Producer(-1, -1)
 """For a batch outside transactions."""
 
 
-class OffsetsLog:
-    """Appends with `required_acks`, waiting `timeout_ms` at most for the replicas."""
+class StateLog:
+    """Appends to `topic` with `required_acks`, waiting `timeout_ms` at most for the replicas. `log` gets its errors."""
 
     def __init__(
         self,
+        topic: str,
         replica_manager: ReplicaManager,
         clock: Clock,
         *,
         required_acks: int,
         timeout_ms: int,
         codec: Codec,
+        log: logging.Logger,
     ) -> None:
+        self._topic = topic
+        self._log = log
         self._replica_manager = replica_manager
         self._clock = clock
         self._required_acks = required_acks
@@ -82,9 +84,13 @@ class OffsetsLog:
         *,
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
+        timeout_ms: int | None = None,
     ) -> None:
-        """Blocks. Append one batch, as part of the transaction of `producer`; `done` gets the result."""
-        result = self._append(partition, records, self._required_acks, base_sequence, producer)
+        """Blocks. Append one batch, as part of the transaction of `producer`; `done` gets the result.
+
+        It waits `timeout_ms` for the replicas, if given.
+        """
+        result = self._append(partition, records, self._required_acks, base_sequence, producer, timeout_ms)
         if isinstance(result, Pending):
             result.on_complete(lambda settled: _tell(done, settled.value[0]))
         else:
@@ -95,10 +101,10 @@ class OffsetsLog:
         result = self._append(partition, [(key, None) for key in keys], NO_ACKS)
         assert not isinstance(result, Pending), "an append without acks has nothing to wait for"
         if isinstance(result[0], AppendFailure):
-            log.error(
+            self._log.error(
                 "Failed to append %d tombstones to %s-%d: %s",
                 len(keys),
-                GROUP_METADATA_TOPIC,
+                self._topic,
                 partition,
                 result[0].error,
             )
@@ -112,8 +118,9 @@ class OffsetsLog:
         acks: int,
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
+        timeout_ms: int | None = None,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
-        leadership = self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition))
+        leadership = self._replica_manager.leadership_of(TopicPartition(self._topic, partition))
         if leadership is None:
             return [AppendFailure(NotLeaderOrFollower())]
         try:
@@ -130,25 +137,25 @@ class OffsetsLog:
             if turn is None:
                 turn = self._turns[partition] = Turn()
             with turn:
-                if self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition)) != leadership:
-                    # The groups were reloaded since: decisions of the old ones no longer apply.
+                if self._replica_manager.leadership_of(TopicPartition(self._topic, partition)) != leadership:
+                    # The state was reloaded since: decisions on the old one no longer apply.
                     return [AppendFailure(NotLeaderOrFollower())]
                 return self._replica_manager.append_records(
-                    [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
+                    [(self._topic, partition, memoryview(batch))],
                     required_acks=acks,
-                    timeout_ms=self._timeout_ms,
+                    timeout_ms=self._timeout_ms if timeout_ms is None else timeout_ms,
                     internal_topics_allowed=True,
                     # All its batches have the sequence 0: a client's rules would treat them as duplicates.
                     origin=Origin.COORDINATOR,
                 )
         except Exception:
-            # A bug of ours; without a result the group would wait for this record for ever.
-            log.exception("Error while appending %d records to partition %d", len(records), partition)
+            # A bug of ours; without a result the state would wait for this record for ever.
+            self._log.exception("Error while appending %d records to partition %d", len(records), partition)
             return [AppendFailure(UnknownServerError())]
 
     def read(self, partition: int, is_wanted: Callable[[], bool]) -> Iterator[Batch]:
         """Blocks between batches. All batches of the local log in order, while `is_wanted`. Raises BrokerError."""
-        return stored_batches(self._replica_manager, TopicPartition(GROUP_METADATA_TOPIC, partition), is_wanted)
+        return stored_batches(self._replica_manager, TopicPartition(self._topic, partition), is_wanted)
 
 
 def _tell(done: Done, result: AppendInfo | AppendFailure) -> None:
