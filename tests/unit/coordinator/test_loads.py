@@ -11,7 +11,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from kafka_zk.coordinator.group import stored_batches
+from kafka_zk.coordinator import stored_batches
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
 from kafka_zk.coordinator.group.manager import LOAD_AGAIN_MS
