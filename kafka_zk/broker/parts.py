@@ -33,7 +33,7 @@ from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
 from kafka_zk.broker.membership.membership import Membership
 from kafka_zk.broker.metrics import BrokerMetrics, BrokerState
 from kafka_zk.broker.metrics_port import metrics_server
-from kafka_zk.broker.peers import connect_to_controller, connect_to_leader
+from kafka_zk.broker.peers import connect_to_controller, connect_to_leader, connect_to_peer
 from kafka_zk.broker.quota_configs import QuotaConfigs
 from kafka_zk.broker.state_dump import describe_state
 from kafka_zk.broker.stops import Stops
@@ -56,6 +56,7 @@ from kafka_zk.log.segments.open_segments import connections_for, raise_descripto
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
 from kafka_zk.metadata.first_update import FirstUpdate
+from kafka_zk.metadata.peer_channels import PeerChannels
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.loop import MetricsLoop
@@ -338,6 +339,21 @@ class Parts:
         """Blocks. Raises NetworkError."""
         security = self._security_of_peers(self.config.inter_broker_listener_name)
         return connect_to_leader(self.config, node, client_id, security)
+
+    def _peer_channels(self, client_id: str) -> PeerChannels:
+        """Connections to any broker, closed when the broker stops."""
+        listener_name = self.config.inter_broker_listener_name
+        channels = PeerChannels(
+            client_id=client_id,
+            metadata_cache=self._metadata_cache,
+            listener_name=listener_name,
+            connect=lambda node, client_id: connect_to_peer(
+                self.config, node, client_id, self._security_of_peers(listener_name)
+            ),
+            clock=self._clock,
+        )
+        self.stops.add(f"connections of {client_id}", channels.shutdown)
+        return channels
 
     def _other_brokers(self) -> list[Node]:
         nodes = self._metadata_cache.alive_brokers(self.config.inter_broker_listener_name)

@@ -1,7 +1,8 @@
 """Connections to the other brokers of the cluster.
 
-Role        Acts. These two functions are passed to the users of such connections: controller channel and fetchers.
-Source      NodeToControllerChannelManagerImpl, BrokerBlockingSender.
+Role        Acts. These functions are passed to the users of such connections: controller channel, fetchers, and those
+            that send to any broker.
+Source      NodeToControllerChannelManagerImpl, BrokerBlockingSender, NetworkUtils.buildNetworkClient.
 """
 
 from __future__ import annotations
@@ -36,5 +37,18 @@ def connect_to_leader(config: BrokerConfig, node: Node, client_id: str, security
         connect_timeout_ms=timeout_ms,
         request_timeout_ms=timeout_ms,
         receive_buffer_bytes=config.replica_socket_receive_buffer_bytes,
+        security=security,
+    )
+
+
+def connect_to_peer(config: BrokerConfig, node: Node, client_id: str, security: PeerSecurity | None) -> BrokerChannel:
+    """Blocks. Opens a channel for what any broker may ask of another. Raises NetworkError."""
+    return BrokerChannel.connect(
+        node.host,
+        node.port,
+        client_id=client_id,
+        connect_timeout_ms=config.socket_connection_setup_timeout_ms,
+        request_timeout_ms=config.request_timeout_ms,
+        receive_buffer_bytes=config.socket_receive_buffer_bytes,
         security=security,
     )

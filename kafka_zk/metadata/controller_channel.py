@@ -13,36 +13,24 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import gevent
 from gevent.event import Event
 
 from kafka_zk.clock import Clock
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.peer_versions import Channel, PeerVersions
 from kafka_zk.metadata.request_forms import in_version
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import ErrorCode, RequestTimedOut, UnsupportedVersion
-from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, ApiVersionsRequest
 from kafka_zk.supervision import spawn_for_life
 
 RETRY_BACKOFF_MS = 50
-API_VERSIONS_VERSION = 3
 
 log = logging.getLogger("kafka.server.NodeToControllerRequestThread")
-
-_KEYS = {f"{api.name}Request": api for api in API_TABLE.values()}
-
-
-class Channel(Protocol):
-    """What is used of network.channel.BrokerChannel."""
-
-    def send(self, request: Any, api_version: int) -> Any: ...
-
-    def close(self) -> None: ...
 
 
 class _Queued:
@@ -82,7 +70,7 @@ class ControllerChannel:
         self._greenlet: gevent.Greenlet[..., None] | None = None
         self._channel: Channel | None = None
         self._node: Node | None = None
-        self._versions: dict[int, tuple[int, int]] = {}
+        self._versions: PeerVersions | None = None
         metadata_cache.on_change(lambda _changed, _deleted: self._stirred.set())
 
     def start(self) -> None:
@@ -154,10 +142,10 @@ class ControllerChannel:
         self._attempted = queued
         try:
             channel = self._channel_to_controller()
-            if channel is None:
+            if channel is None or self._versions is None:
                 return False
             try:
-                api_version = self._version_for(queued.request)
+                api_version = self._versions.version_for(queued.request)
             except UnsupportedVersion as error:
                 self._queue.remove(queued)
                 queued.pending.fail(error)
@@ -198,32 +186,16 @@ class ControllerChannel:
         self._disconnect()
         channel = self._connect(node)
         try:
-            answer = channel.send(
-                ApiVersionsRequest(client_software_name="kafka-zk", client_software_version="3.9.1"),
-                API_VERSIONS_VERSION,
-            )
+            self._versions = PeerVersions.ask(channel, f"The controller {node}")
         except NetworkError:
             channel.close()
             raise
-        self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         self._channel, self._node = channel, node
         log.info("Recorded new controller, from now on will use node %s", node)
         return channel
-
-    def _version_for(self, request: Any) -> int:
-        """The highest version both sides know. Raises UnsupportedVersion."""
-        api = _KEYS[type(request).__name__]
-        low, high = self._versions.get(api.key, (0, -1))
-        version = min(high, api.request.max_version)
-        if version < max(low, api.request.min_version):
-            raise UnsupportedVersion(f"The controller {self._node} does not support {api.name}")
-        return version
 
     def _disconnect(self) -> None:
         channel, self._channel = self._channel, None
         self._node = None
         if channel is not None:
             channel.close()
-
-
-assert API_VERSIONS_REQUEST.max_version >= API_VERSIONS_VERSION

@@ -31,6 +31,7 @@ SPAWNS = {
     "coordinator/group/gone_topics.py GoneTopics.startup": FOR_LIFE,
     "log/cleaner/cleaner_thread.py CleanerThread.start": FOR_LIFE,
     "metadata/controller_channel.py ControllerChannel.start": FOR_LIFE,
+    "metadata/peer_channels.py _Peer.put": FOR_LIFE,
     "metrics/loop.py MetricsLoop.start": FOR_LIFE,
     "replication/following/fetcher.py Fetcher.start": FOR_LIFE,
     "security/tokens/store.py TokenStore.start": FOR_LIFE,

@@ -35,6 +35,7 @@ from tests.mutants.catalogue import (
     spark,
     tools,
     transactions,
+    transactions_in_partitions,
 )
 from tests.mutants.catalogue.mutant import Mutant
 
@@ -60,6 +61,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *log_meetings.MUTANTS,
     *groups.MUTANTS,
     *transactions.MUTANTS,
+    *transactions_in_partitions.MUTANTS,
     *security_acl.MUTANTS,
     *security_tls.MUTANTS,
     *security_tools.MUTANTS,
