@@ -65,6 +65,7 @@ def comparable(log: Path, world: World, exchanges: Sequence[Exchange]) -> Counte
         assert exchange.message.api_key is not None
         ignored[exchange.message.api_key] |= {_shown(name) for name in exchange.ignore}
         unordered |= {_shown(name) for name in exchange.unordered}
+        kinds |= {_shown(name) for name in exchange.by_kind}
     lines: Counter[str] = Counter()
     for level, text in _COMPLETED.findall(log.read_text()):
         line = {"level": level} | {name: value for name, value in json.loads(text).items() if name not in LEFT_OUT}

@@ -66,8 +66,9 @@ class Exchange:
     """One request, `build(world, version)`, in each of `versions`.
 
     `keep` may remember something of the decoded answer for later exchanges. `ignore` names fields that may differ,
-    each with what allows it. `unordered` names lists of this answer that come in any order, as those in UNORDERED do.
-    `own_host` is the address that the broker sees.
+    each with what allows it. `unordered` names lists of this answer that come in any order, as those in UNORDERED do;
+    `by_kind` names values of it that each side chooses, as those in BY_KIND. `own_host` is the address that the broker
+    sees.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Exchange:
     keep: Callable[[World, Any], None] | None = None
     ignore: Mapping[str, Allowed] = field(default_factory=dict)
     unordered: frozenset[str] = frozenset()
+    by_kind: frozenset[str] = frozenset()
     client_id: str | None = "replay"
     own_host: str = ""
 
@@ -114,7 +116,8 @@ def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
                 exchange.keep(world, answer)
             plain = world.plain[key] = world.without_own(as_plain(answer))
             ignored = {name: world.left_out.setdefault((exchange.name, name), []) for name in exchange.ignore}
-            answers[key] = normalise(plain, ignored, UNORDERED.keys() | exchange.unordered)
+            unordered, by_kind = UNORDERED.keys() | exchange.unordered, BY_KIND.keys() | exchange.by_kind
+            answers[key] = normalise(plain, ignored, unordered, by_kind=by_kind)
     return answers
 
 
