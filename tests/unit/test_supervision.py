@@ -27,7 +27,7 @@ SPAWNS = {
     "broker/unheard_deletions.py UnheardDeletions.start": FOR_LIFE,
     "controller/channel.py _Channel.__init__": FOR_LIFE,
     "controller/loop.py KafkaController.startup": FOR_LIFE,
-    "coordinator/group/manager.py GroupManager.startup": FOR_LIFE,
+    "coordinator/tasks.py Tasks.start": FOR_LIFE,
     "coordinator/group/gone_topics.py GoneTopics.startup": FOR_LIFE,
     "log/cleaner/cleaner_thread.py CleanerThread.start": FOR_LIFE,
     "metadata/controller_channel.py ControllerChannel.start": FOR_LIFE,

@@ -38,6 +38,7 @@ from kafka_zk.coordinator.group.manager import GroupManager, log_lines
 from kafka_zk.coordinator.group.metrics import GroupMetrics, register_gauges, register_timers
 from kafka_zk.coordinator.group.offset_store import CommitCodes, Committer, FetchedOffset, OffsetStore
 from kafka_zk.coordinator.group.performer import Performer, Spawn
+from kafka_zk.coordinator.leadership import TopicLeadership
 from kafka_zk.coordinator.placement import partition_for
 from kafka_zk.coordinator.state_log import NO_PRODUCER, Producer, StateLog
 from kafka_zk.giving_way import in_turns
@@ -50,9 +51,7 @@ from kafka_zk.record.compression import Codec
 
 if TYPE_CHECKING:
     from kafka_zk.metadata.cache import MetadataCache
-    from kafka_zk.replication.control_requests import ReplicaStop
     from kafka_zk.replication.manager import ReplicaManager
-    from kafka_zk.replication.partition import Partition
 
 MS_PER_MINUTE = 60_000
 REMEMBERED_GROUPS = 10_000
@@ -132,6 +131,9 @@ class GroupCoordinator:
             check_interval_ms=config.offsets_retention_check_interval_ms,
             metrics=self._group_metrics,
         )
+        self.leadership = TopicLeadership(
+            GROUP_METADATA_TOPIC, elected=self._manager.elected, resigned=self._manager.resigned
+        )
         self._offsets = OffsetStore(
             manager=self._manager,
             performer=self._performer,
@@ -149,9 +151,7 @@ class GroupCoordinator:
         count = self._offsets_partition_count()
         if count is not None:
             self._partition_count = count
-        self._replica_manager.on_leadership_change(self.on_leadership_change)
-        self._replica_manager.on_stop(self.on_stop)
-        self._replica_manager.on_offline(self.on_offline)
+        self.leadership.follow(self._replica_manager)
         self._metadata_cache.on_change(lambda _, deleted: self.handle_deleted_partitions(deleted))
         self._manager.startup()
         self._is_active = True
@@ -162,37 +162,6 @@ class GroupCoordinator:
         self._is_active = False
         self._manager.shutdown()
         log.info("[GroupCoordinator] Shutdown complete.")
-
-    # --- leadership --------------------------------------------------------------------------------------------------
-
-    def on_leadership_change(self, led: Sequence[Partition], followed: Sequence[Partition]) -> None:
-        """After each LeaderAndIsr. Does not switch."""
-        for partition in led:
-            topic, index = partition.topic_partition
-            if topic == GROUP_METADATA_TOPIC:
-                self._manager.elected(index, partition.leader_epoch)
-        self._resign(followed)
-
-    def on_offline(self, partitions: Sequence[Partition]) -> None:
-        """Handle a failed log directory of these partitions. Does not switch."""
-        self._resign(partitions)
-
-    def _resign(self, partitions: Sequence[Partition]) -> None:
-        epochs: dict[int, int | None] = {}
-        for partition in partitions:
-            topic, index = partition.topic_partition
-            if topic == GROUP_METADATA_TOPIC:
-                epochs[index] = partition.leader_epoch
-        self._manager.resigned(epochs)
-
-    def on_stop(self, stops: Sequence[ReplicaStop]) -> None:
-        """After each StopReplica. Does not switch."""
-        epochs: dict[int, int | None] = {}
-        for stop in stops:
-            topic, index = stop.topic_partition
-            if topic == GROUP_METADATA_TOPIC and stop.delete:
-                epochs[index] = stop.leader_epoch if stop.leader_epoch >= 0 else None
-        self._manager.resigned(epochs)
 
     def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """The controller deleted these partitions. Does not switch."""

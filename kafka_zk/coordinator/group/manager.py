@@ -11,12 +11,11 @@ Source      Kafka 3.9 GroupMetadataManager.
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import gevent
-from gevent.event import Event
 
 from kafka_zk.clock import Clock, Timer
 from kafka_zk.coordinator.group.append_errors import GROUP_RECORD_ERRORS
@@ -30,13 +29,14 @@ from kafka_zk.coordinator.group.decisions.replay import LogReplay
 from kafka_zk.coordinator.group.gone_topics import GoneTopics, Loaded
 from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.performer import Performer
+from kafka_zk.coordinator.loads import Loads
 from kafka_zk.coordinator.ownership import Load, Ownership
 from kafka_zk.coordinator.state_log import StateLog
+from kafka_zk.coordinator.tasks import Tasks
 from kafka_zk.giving_way import let_others_in
-from kafka_zk.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.supervision import caught, spawn_for_life
 
 OFFSETS_PER_TURN = 1_000
 """Offsets checked for removal before yielding to other greenlets: about a millisecond."""
@@ -46,11 +46,7 @@ TOMBSTONES_BYTES = 512 * 1024
 LONGEST_TOPIC_PART = 300
 """Bytes of a tombstone besides the group's id: the topic, and the record's own overhead."""
 
-LOAD_AGAIN_MS = 1_000
-MAY_PASS = (KafkaStorageError, OffsetOutOfRange, MemoryError)
-"""What the next attempt of a load may not meet: no memory for the moment, a log that was moved or cut meanwhile. Bad
-bytes stay, and so do our bugs. A failed directory and a lost leadership overtake the load."""
-
+NAME = "GroupMetadataManager"
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
@@ -95,16 +91,23 @@ class GroupManager:
         """Partitions deleted while loads are queued or running: a load starts at the entry of its request."""
         self._removals: set[_Removal] = set()
         self._unburied: list[tuple[Group, Collection[TopicPartition]]] = []
-        self._tasks: deque[Callable[[], None]] = deque()
-        self._has_task = Event()
-        self._worker: gevent.Greenlet[..., None] | None = None
+        self._tasks = Tasks(NAME)
+        self._loads = Loads(
+            clock=clock,
+            ownership=self.ownership,
+            tasks=self._tasks,
+            unload=lambda partition: self._unload_groups([partition]),
+            took=metrics.loaded,
+            name=NAME,
+            log=log_lines,
+        )
         self._timer: Timer | None = None
         self._gone_topics = GoneTopics(is_known=is_known_topic, gone=gone_topics, forget=self._forget_loaded)
 
     # --- life --------------------------------------------------------------------------------------------------------
 
     def startup(self) -> None:
-        self._worker = spawn_for_life("GroupMetadataManager", self._work)
+        self._tasks.start()
         self._gone_topics.startup()
         self._await_next_check()
 
@@ -113,26 +116,8 @@ class GroupManager:
         if self._timer is not None:
             self._timer.cancel()
         self._gone_topics.shutdown()
-        if self._worker is not None:
-            self._worker.kill()
-            self._worker = None
+        self._tasks.stop()
         self._performer.timers.stop_all()
-
-    def _work(self) -> None:
-        while True:
-            self._has_task.wait()
-            while self._tasks:
-                task = self._tasks.popleft()
-                try:
-                    task()
-                except Exception:
-                    # A bug of ours in one partition must not end the greenlet that loads all others.
-                    caught("GroupMetadataManager", "a background task failed")
-            self._has_task.clear()
-
-    def _later(self, task: Callable[[], None]) -> None:
-        self._tasks.append(task)
-        self._has_task.set()
 
     # --- leadership --------------------------------------------------------------------------------------------------
 
@@ -143,7 +128,7 @@ class GroupManager:
             log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
             first = len(self._deleted)
             self._load_count += 1
-            self._later(lambda: self._try_to_load(load, first))
+            self._loads.begin(load, partial(self._fill, load, first), self._load_ended)
 
     def resigned(self, epochs: Mapping[int, int | None]) -> None:
         """Other brokers lead these partitions as of these epochs: drop their groups at once. Does not switch."""
@@ -167,51 +152,25 @@ class GroupManager:
                 self._performer.decide(group, partial(unloaded, group))
         return counts
 
-    def _try_to_load(self, load: Load, first: int) -> None:
-        """Blocks. Load the partition, now or after a pause, and forget noted deletions after the last load."""
-        has_ended = True
-        try:
-            has_ended = self._load(load, first)
-        finally:
-            if has_ended:
-                self._load_count -= 1
-            else:
-                again_ms = self._clock.monotonic_ms() + LOAD_AGAIN_MS
-                self._clock.call_at(again_ms, lambda: self._later(lambda: self._try_to_load(load, first)))
-            if not self._load_count:
-                self._deleted.clear()
+    def _load_ended(self) -> None:
+        self._load_count -= 1
+        if not self._load_count:
+            self._deleted.clear()
 
-    def _load(self, load: Load, first: int) -> bool:
-        """Blocks. Leaves out offsets of partitions deleted since the load was requested: `_deleted` from `first` on.
-
-        Returns False if it is still the current load and must be retried.
-        """
-        started_ms = self._clock.monotonic_ms()
-        try:
-            replay = LogReplay()
-            for batch in self._log.read(load.partition, lambda: self.ownership.is_current(load)):
-                replay.apply(batch)
-            groups, unknown = replay.groups(self._retention_ms, pause=let_others_in)
-            if not self.ownership.is_current(load):
-                log_lines.info("[GroupMetadataManager] Discarding the %s: the leadership has changed", load)
-                return True
-            gone = frozenset[TopicPartition]().union(*self._deleted[first:])
-            for group in groups:
-                if self.groups.setdefault(group.group_id, group) is group:
-                    self._forget_offsets([group], gone)
-                    self.open_transactions.note(group)
-                    self._performer.decide(group, partial(loaded, group))
-        except Exception as error:
-            if self.ownership.is_current(load):
-                # Otherwise they are those of a later load, or were unloaded with the leadership.
-                self._unload_groups([load.partition])
-                if isinstance(error, MAY_PASS):
-                    log_lines.warning("[GroupMetadataManager] Trying the %s again after an error: %r", load, error)
-                    return False
-            # Our own bugs, too: what never ends loading has its clients wait for ever.
-            log_lines.error("[GroupMetadataManager] Error in the %s: %s", load, error, exc_info=error)
-            self.ownership.failed(load)
-            return True
+    def _fill(self, load: Load, first: int) -> str | None:
+        """Blocks. See loads.Fill. Leaves out offsets of partitions deleted since: `_deleted` from `first` on."""
+        replay = LogReplay()
+        for batch in self._log.read(load.partition, lambda: self.ownership.is_current(load)):
+            replay.apply(batch)
+        groups, unknown = replay.groups(self._retention_ms, pause=let_others_in)
+        if not self.ownership.is_current(load):
+            return None
+        gone = frozenset[TopicPartition]().union(*self._deleted[first:])
+        for group in groups:
+            if self.groups.setdefault(group.group_id, group) is group:
+                self._forget_offsets([group], gone)
+                self.open_transactions.note(group)
+                self._performer.decide(group, partial(loaded, group))
         for version, count in sorted(unknown.items()):
             log_lines.warning(
                 "[GroupMetadataManager] Unknown message key version %d while loading __consumer_offsets-%d: "
@@ -220,18 +179,8 @@ class GroupManager:
                 load.partition,
                 count,
             )
-        self.ownership.loaded(load)
         self._gone_topics.look_through(groups)
-        took_ms = self._clock.monotonic_ms() - started_ms
-        self._metrics.loaded(took_ms)
-        log_lines.info(
-            "[GroupMetadataManager] Finished the %s: %d records, %d groups, in %d milliseconds",
-            load,
-            replay.record_count,
-            len(groups),
-            took_ms,
-        )
-        return True
+        return f"{replay.record_count} records, {len(groups)} groups"
 
     # --- transactions ------------------------------------------------------------------------------------------------
 
@@ -242,7 +191,7 @@ class GroupManager:
         """
         loading = [partition for partition in partitions if self.ownership.is_loading_of(partition)]
         if loading:
-            self._later(lambda: self._end_transactions(producer_id, loading, is_commit))
+            self._tasks.later(lambda: self._end_transactions(producer_id, loading, is_commit))
         self._end_transactions(producer_id, [each for each in partitions if each not in loading], is_commit)
 
     def _end_transactions(self, producer_id: int, partitions: Collection[int], is_commit: bool) -> None:
@@ -270,7 +219,7 @@ class GroupManager:
         found = [(group, group.offsets.known_of(gone)) for group in groups] if gone else []
         removed = [(group, group.offsets.remove(known)) for group, known in found if known]
         if removed:
-            self._later(lambda: self._bury(removed))
+            self._tasks.later(lambda: self._bury(removed))
 
     def _let_none_return(self, gone: frozenset[TopicPartition]) -> None:
         """Exclude these from restoring if their tombstones are refused: others are written for them."""
@@ -279,7 +228,7 @@ class GroupManager:
             for partition in going:
                 del removal.offsets[partition]
             if going:
-                self._later(partial(self._bury, [(removal.group, going)]))
+                self._tasks.later(partial(self._bury, [(removal.group, going)]))
 
     def _forget_loaded(self, offsets: Sequence[Loaded]) -> None:
         """Forget offsets of topics that were deleted before they were loaded, unless they changed since."""
@@ -289,7 +238,7 @@ class GroupManager:
             if self.groups.get(group.group_id) is group and group.offsets.committed.get(partition) == committed
         ]
         if removed:
-            self._later(lambda: self._bury(removed))
+            self._tasks.later(lambda: self._bury(removed))
 
     def _bury(self, removed: Sequence[tuple[Group, Collection[TopicPartition]]]) -> None:
         """Blocks. Write the tombstones of offsets of deleted topics. Refused ones are written later."""
@@ -308,13 +257,13 @@ class GroupManager:
     def _bury_the_rest(self) -> None:
         if self._unburied:
             unburied, self._unburied = self._unburied, []
-            self._later(lambda: self._bury(unburied))
+            self._tasks.later(lambda: self._bury(unburied))
 
     def _await_next_check(self) -> None:
         self._timer = self._clock.call_at(self._clock.monotonic_ms() + self._check_interval_ms, self._check)
 
     def _check(self) -> None:
-        self._later(self.remove_expired)
+        self._tasks.later(self.remove_expired)
         self._bury_the_rest()
         self._await_next_check()
 

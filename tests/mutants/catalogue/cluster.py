@@ -41,7 +41,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a load leaves out what was deleted since it was asked for",
         file="kafka_zk/coordinator/group/manager.py",
-        old="                    self._forget_offsets([group], gone)\n",
+        old="                self._forget_offsets([group], gone)\n",
         new="",
         tests="tests/unit/coordinator/test_coordinator_log.py -k leaves_out",
     ),
@@ -517,7 +517,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a marker that comes while the partition loads waits for the end of the load",
         file="kafka_zk/coordinator/group/manager.py",
-        old="            self._later(lambda: self._end_transactions(producer_id, loading, is_commit))\n",
+        old="            self._tasks.later(lambda: self._end_transactions(producer_id, loading, is_commit))\n",
         new="            self._end_transactions(producer_id, loading, is_commit)\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k marker",
     ),

@@ -7,14 +7,14 @@ from tests.mutants.catalogue.mutant import Mutant
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a load that meets what passes is tried again",
-        file="kafka_zk/coordinator/group/manager.py",
+        file="kafka_zk/coordinator/loads.py",
         old="                if isinstance(error, MAY_PASS):\n",
         new="                if isinstance(error, TimeoutError):\n",
         tests="tests/unit/coordinator/test_loads.py -k what_passes",
     ),
     Mutant(
         breaks="a load that meets bad bytes is given up",
-        file="kafka_zk/coordinator/group/manager.py",
+        file="kafka_zk/coordinator/loads.py",
         old="MAY_PASS = (KafkaStorageError, ",
         new="MAY_PASS = (Exception, ",
         tests="tests/unit/coordinator/test_loads.py -k bad_bytes",
@@ -80,8 +80,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a coordinator whose log directory fails says so to its groups",
-        file="kafka_zk/coordinator/group/coordinator.py",
-        old="        self._replica_manager.on_offline(self.on_offline)\n",
+        file="kafka_zk/coordinator/leadership.py",
+        old="        replica_manager.on_offline(self.on_offline)\n",
         new="",
         tests="tests/unit/coordinator/test_failed_directory.py -k sent",
     ),

@@ -140,7 +140,7 @@ class Coordinated:
     @property
     def is_idle(self) -> bool:
         """Nothing is left to do in the background."""
-        return not self.coordinator._manager._has_task.is_set()
+        return self.coordinator._manager._tasks.is_idle
 
     def records(self) -> list[tuple[bytes | None, bytes | None]]:
         return [(record.key, record.value) for batch in self.batches() for record in decode_records(batch)]
@@ -164,7 +164,7 @@ def test_while_loading_members_are_asked_for_patience(made: Coordinated):
     made.follow(epoch=1)
     # Only of itself the coordinator hears of it, so that nothing switches between this and the questions.
     partition.leader_epoch = 2
-    made.coordinator.on_leadership_change([partition], [])
+    made.coordinator.leadership.on_leadership_change([partition], [])
     assert made.commit(5) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert made.coordinator.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     beat = made.coordinator.heartbeat(GROUP, member_id="m", group_instance_id=None, generation=1)
@@ -326,7 +326,7 @@ def test_a_removal_lets_others_run_and_leaves_groups_alone_that_went_meanwhile(
         value = OffsetAndMetadata(1, 0, "", made.broker.clock.wall_ms())
         made.coordinator.commit_offsets(group, member_id="", group_instance_id=None, generation=-1, offsets={TP: value})
     made.broker.clock.set_wall(MINUTE_MS)
-    gevent.spawn(made.coordinator.on_leadership_change, [], [made.broker.partition(OFFSETS)])
+    gevent.spawn(made.coordinator.leadership.on_leadership_change, [], [made.broker.partition(OFFSETS)])
     made.coordinator._manager.remove_expired()
     removed = [key for key, value in made.records() if value is None]
     assert removed == [offset_key("a", TP)], "what another broker coordinates by then is not this one's to remove"
@@ -356,7 +356,7 @@ def test_however_many_partitions_move_each_group_is_looked_at_once(made: Coordin
     groups = made.coordinator._manager
     monkeypatch.setattr(groups, "partition_of", lambda group: looks.append(group) or 0)
     moved: Any = [SimpleNamespace(topic_partition=TopicPartition(OFFSETS, each), leader_epoch=1) for each in range(50)]
-    made.coordinator.on_leadership_change([], moved)
+    made.coordinator.leadership.on_leadership_change([], moved)
     assert looks == [GROUP] and not groups.groups
     assert made.fetch()[0] is ErrorCode.NOT_COORDINATOR
 
@@ -449,7 +449,7 @@ def test_a_marker_that_comes_while_the_partition_loads_is_not_missed(made: Coord
     # Only of itself the coordinator hears of it, so that nothing is loaded yet when the marker comes.
     for epoch, led, followed in ((1, [], [partition]), (2, [partition], [])):
         partition.leader_epoch = epoch
-        made.coordinator.on_leadership_change(led, followed)
+        made.coordinator.leadership.on_leadership_change(led, followed)
     assert made.fetch()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=True)
     wait(lambda: made.fetch()[0] is ErrorCode.NONE)
@@ -525,7 +525,7 @@ def test_offsets_of_a_deleted_topic_are_gone_at_once_and_those_of_its_successor_
     made.lead()
     made.commit(5)
     goes_on = Event()
-    made.coordinator._manager._later(goes_on.wait)
+    made.coordinator._manager._tasks.later(goes_on.wait)
     made.coordinator.handle_deleted_partitions([TP])
     assert made.fetch() == (ErrorCode.NONE, None)
     assert made.commit(1) is ErrorCode.NONE
@@ -542,7 +542,7 @@ def test_a_load_leaves_out_what_was_deleted_since_it_was_asked_for(made: Coordin
     made.commit(5)
     made.follow(1)
     may_load = Event()
-    made.coordinator._manager._later(may_load.wait)
+    made.coordinator._manager._tasks.later(may_load.wait)
     made.broker.lead(OFFSETS, epoch=2, partition_epoch=2)
     assert made.fetch()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     made.coordinator.handle_deleted_partitions([TP])

@@ -403,7 +403,7 @@ class CoordinatorLife(RuleBasedStateMachine):
         """What the controller said once, and what arrives late, changes nothing."""
         before = {group: self.group(group) for group in GROUPS}
         led = type("Led", (), {"topic_partition": (OFFSETS, partition), "leader_epoch": self.epochs[partition] - 1})
-        self.coordinator.on_leadership_change([led] if leads else [], [] if leads else [led])  # type: ignore[list-item]
+        self.coordinator.leadership.on_leadership_change([led] if leads else [], [] if leads else [led])  # type: ignore[list-item]
         assert self.coordinator._manager.ownership.check(partition) is ErrorCode.NONE
         assert {group: self.group(group) for group in GROUPS} == before
 
@@ -413,7 +413,7 @@ class CoordinatorLife(RuleBasedStateMachine):
     def resign(self, partition: int, *, keep_held: bool) -> None:
         lost = self.log.lose_leadership(partition, keep_held=keep_held)
         self.epochs[partition] += 1
-        self.coordinator.on_leadership_change([], [self.led(partition)])
+        self.coordinator.leadership.on_leadership_change([], [self.led(partition)])
         for each in lost:
             each.refuse(NotLeaderOrFollower())
 
@@ -423,7 +423,7 @@ class CoordinatorLife(RuleBasedStateMachine):
             self.next_tenure(group)
         self.log.led.add(partition)
         self.epochs[partition] += 1
-        self.coordinator.on_leadership_change([self.led(partition)], [])
+        self.coordinator.leadership.on_leadership_change([self.led(partition)], [])
 
     def led(self, partition: int) -> Any:
         return type("Led", (), {"topic_partition": (OFFSETS, partition), "leader_epoch": self.epochs[partition]})
@@ -431,7 +431,7 @@ class CoordinatorLife(RuleBasedStateMachine):
     def settle(self) -> None:
         """Let the coordinator's greenlet do all that it was given."""
         manager = self.coordinator._manager
-        while manager._tasks or manager.ownership.is_loading:
+        while not manager._tasks.is_idle or manager.ownership.is_loading:
             gevent.sleep(0)
         gevent.sleep(0)
 

@@ -65,7 +65,7 @@ def test_a_load_that_meets_the_failure_ends_without_groups(made: Coordinated) ->
     assert made.commit(5) is ErrorCode.NONE
     made.follow(epoch=1)
     may_load = Event()
-    made.coordinator._manager._later(may_load.wait)
+    made.coordinator._manager._tasks.later(may_load.wait)
     made.broker.lead(OFFSETS, epoch=2, partition_epoch=2)
     assert made.fetch()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     fail(made)

@@ -14,7 +14,7 @@ from gevent.event import Event
 from kafka_zk.coordinator import stored_batches
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
-from kafka_zk.coordinator.group.manager import LOAD_AGAIN_MS
+from kafka_zk.coordinator.loads import LOAD_AGAIN_MS
 from kafka_zk.log.copying import read_bytes
 from kafka_zk.log.files.names import CLEAN_SHUTDOWN
 from kafka_zk.log.retention import delete_old_segments
@@ -249,7 +249,7 @@ def test_a_stop_in_the_middle_of_a_load_waits_for_nothing_and_the_next_start_loa
     commit_all(made)
     made.follow(epoch=1)
     begin_load(made, reads)
-    worker = made.coordinator._manager._worker
+    worker = made.coordinator._manager._tasks._worker
     assert worker is not None
     made.close()
     assert worker.dead
