@@ -35,6 +35,11 @@ def partition_hash(partition: TopicPartition) -> int:
     return (31 * (31 + partition.partition) + string_hash(partition.topic)) & _MASK
 
 
+def long_hash(value: int) -> int:
+    """Long.hashCode of a number of 64 bits."""
+    return (value ^ value >> 32) & _MASK
+
+
 def signed(value: int) -> int:
     """The hash code `value` as Java's int."""
     return value - (1 << 32) if value >> 31 else value

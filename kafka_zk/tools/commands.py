@@ -48,6 +48,7 @@ COMMANDS = (
     Command("kafka-get-offsets", "Prints offsets of partitions by time or position"),
     Command("kafka-delete-records", "Deletes records of partitions up to given offsets"),
     Command("kafka-streams-application-reset", "Resets an application of Kafka Streams"),
+    Command("kafka-transactions", "Lists and describes transactions, finds hanging ones and aborts them"),
     Command("kafka-log-dirs", "Describes the log directories of brokers"),
     Command("kafka-broker-api-versions", "Prints the request versions that brokers support"),
     Command("kafka-cluster", "Prints the id of a cluster"),

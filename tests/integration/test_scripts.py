@@ -30,6 +30,7 @@ WRAPPERS = {
     "kafka-configs.sh": "configs",
     "kafka-streams-application-reset.sh": "streams_application_reset",
     "kafka-topics.sh": "topics",
+    "kafka-transactions.sh": "transactions",
     "kafka-acls.sh": "acls",
     "kafka-delegation-tokens.sh": "delegation_tokens",
     "zookeeper-server-start.sh": "zookeeper_server_start",

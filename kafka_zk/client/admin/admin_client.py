@@ -56,9 +56,16 @@ if TYPE_CHECKING:
     )
     from kafka_zk.client.admin.log_dirs import LogDirDescription
     from kafka_zk.client.admin.offset_listing import Listed
+    from kafka_zk.client.admin.partition_producers import Described
     from kafka_zk.client.admin.quotas import ClientQuotaEntity, FilterComponent
     from kafka_zk.client.admin.scram import ScramCredentialInfo, ScramDeletion, ScramUpsertion
     from kafka_zk.client.admin.tokens import DelegationToken, Principal
+    from kafka_zk.client.admin.transaction_results import (
+        AbortTransactionSpec,
+        TransactionDescription,
+        TransactionListing,
+        TransactionState,
+    )
     from kafka_zk.protocol.messages.api_versions import ApiVersion
 
 _client_numbers = itertools.count(1)
@@ -283,6 +290,52 @@ class AdminClient:
         from kafka_zk.client.admin.group_offsets import delete_group_offsets
 
         return delete_group_offsets(self._calls.within(timeout_ms), group, partitions)
+
+    # --- transactions ------------------------------------------------------------------------------------------------
+
+    def list_transactions(
+        self,
+        *,
+        states: Collection[TransactionState] = (),
+        producer_ids: Collection[int] = (),
+        longer_than_ms: int = -1,
+    ) -> dict[int, list[TransactionListing]]:
+        """Blocks. Lists the transactions of all coordinators, by broker; -1: of any duration.
+
+        Raises the first broker's error.
+        """
+        from kafka_zk.client.admin.transactions import LIST_NAME, list_transactions_by_broker
+
+        brokers = self._metadata(f"{LIST_NAME}(api=METADATA)", []).brokers
+        return list_transactions_by_broker(
+            self._calls,
+            [broker.node_id for broker in brokers],
+            states=states,
+            producer_ids=producer_ids,
+            longer_than_ms=longer_than_ms,
+        )
+
+    def describe_transactions(
+        self, transactional_ids: Collection[str]
+    ) -> dict[str, TransactionDescription | BrokerError | KafkaException]:
+        """Blocks. Returns the state of each id, or its error: TransactionalIdNotFound ..."""
+        from kafka_zk.client.admin.transactions import describe_transactional_ids
+
+        return describe_transactional_ids(self._calls, transactional_ids)
+
+    def describe_producers(self, partitions: Collection[TopicPartition], *, broker_id: int | None = None) -> Described:
+        """Blocks. Returns what the leader of each partition remembers of producers, or `broker_id`; or an error."""
+        from kafka_zk.client.admin import partition_producers as producers
+
+        if broker_id is not None:
+            return producers.describe_producers_of_replica(self._calls, broker_id, partitions)
+        return producers.describe_producers(self._calls, self._leaders(producers.DESCRIBE_NAME), partitions)
+
+    def abort_transaction(self, spec: AbortTransactionSpec) -> None:
+        """Blocks. Abort a transaction in one partition, past its coordinator. Raises InvalidProducerEpoch ..."""
+        from kafka_zk.client.admin import partition_producers as producers
+
+        producers.abort_transaction(self._calls, self._leaders(producers.ABORT_NAME), spec)
 
     # --- configs -----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from kafka_zk.client.admin.admin_results import Node
 from kafka_zk.client.admin.calls import Call, Calls
 from kafka_zk.client.admin.coordinators import (
     Again,
-    GroupCall,
+    CoordinatorCall,
     Outcome,
     ask_coordinators,
     log_unexpected,
@@ -52,7 +52,7 @@ Problems = dict[TopicPartition, BrokerError | KafkaException | None]
 
 def list_group_offsets(calls: Calls, groups: Collection[str]) -> dict[str, Committed | BrokerError | KafkaException]:
     """Blocks. Lists every offset that each group has committed, in the response's order."""
-    call = GroupCall(
+    call = CoordinatorCall(
         "offsetFetch",
         "OFFSET_FETCH",
         "ListConsumerGroupOffsetsHandler",
@@ -124,7 +124,7 @@ def alter_group_offsets(calls: Calls, group: str, offsets: Mapping[TopicPartitio
 
     if not offsets:
         return {}
-    call = GroupCall("offsetCommit", "OFFSET_COMMIT", _COMMIT_HANDLER, "", ask, frozenset(ErrorCode))
+    call = CoordinatorCall("offsetCommit", "OFFSET_COMMIT", _COMMIT_HANDLER, "", ask, frozenset(ErrorCode))
     answers = ask_coordinators(calls, [group], call)
     return value_of(answers, group)
 
@@ -192,7 +192,7 @@ def delete_group_offsets(calls: Calls, group: str, partitions: Collection[TopicP
         }
         return {group: problems}
 
-    call = GroupCall(
+    call = CoordinatorCall(
         "offsetDelete",
         "OFFSET_DELETE",
         "DeleteConsumerGroupOffsetsHandler",

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kafka_zk.client.admin.admin_results import Node
 from kafka_zk.client.admin.calls import Call, Calls
-from kafka_zk.client.admin.coordinators import GroupCall, Outcome, ask_coordinators, outcome_of, value_of
+from kafka_zk.client.admin.coordinators import CoordinatorCall, Outcome, ask_coordinators, outcome_of, value_of
 from kafka_zk.client.admin.group_results import (
     ConsumerGroupDescription,
     ConsumerGroupListing,
@@ -108,7 +108,7 @@ def describe_consumer_groups(
     calls: Calls, groups: Collection[str]
 ) -> dict[str, ConsumerGroupDescription | BrokerError | KafkaException]:
     """Blocks. A missing group is DEAD; one of another protocol is an error."""
-    call = GroupCall(
+    call = CoordinatorCall(
         "describeConsumerGroups",
         "DESCRIBE_GROUPS",
         "DescribeConsumerGroupsHandler",
@@ -177,7 +177,7 @@ def _assignment(data: Buffer) -> list[TopicPartition]:
 
 def delete_consumer_groups(calls: Calls, groups: Collection[str]) -> dict[str, BrokerError | KafkaException | None]:
     """Blocks. Returns None for a deleted group, NonEmptyGroup for one that has members, GroupIdNotFound ..."""
-    call = GroupCall(
+    call = CoordinatorCall(
         "deleteConsumerGroups",
         "DELETE_GROUPS",
         "DeleteConsumerGroupsHandler",
@@ -237,7 +237,7 @@ def remove_members(calls: Calls, group: str, members: Sequence[MemberToRemove] |
                 return {group: error}
         return {group: None}
 
-    call = GroupCall(
+    call = CoordinatorCall(
         "leaveGroup",
         "LEAVE_GROUP",
         "RemoveMembersFromConsumerGroupHandler",

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from kafka_zk.tools.common.java_values import java_integer, java_long, parse_double
-from kafka_zk.tools.common.options import usage_of
+from kafka_zk.tools.common.java_values import java_integer, java_long, java_short, parse_double
+from kafka_zk.tools.common.options import VersionAsked, usage_of
 
 WIDTH = 75
 _NEGATIVE_NUMBER = re.compile(r"-\d+")
@@ -29,12 +29,13 @@ _FAR = 7
 
 
 class Kind(Enum):
-    """How many words an option takes; EACH: one each time it is given, and all are kept."""
+    """How many words an option takes; EACH: one each time it is given, and all are kept. VERSION ends the reading."""
 
     ONE = auto()
     EACH = auto()
     SOME = auto()
     FLAG = auto()
+    VERSION = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class ValueType:
 
 
 TEXT = ValueType("String", str)
+SHORT = ValueType("Short", java_short)
 INTEGER = ValueType("Integer", java_integer)
 LONG = ValueType("Long", java_long)
 DOUBLE = ValueType("Double", parse_double)
@@ -69,8 +71,10 @@ class Argument:
 
     @property
     def names(self) -> str:
-        """As messages name it."""
-        return f"{self.flag}/{self.short}" if self.short else self.flag
+        """As messages name it: in the order that Apache's tools declare."""
+        if not self.short:
+            return self.flag
+        return f"{self.short}/{self.flag}" if self.kind is Kind.VERSION else f"{self.flag}/{self.short}"
 
 
 class ArgumentError(Exception):
@@ -132,18 +136,23 @@ class ArgumentParser:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def parse(self, words: Sequence[str]) -> dict[str, Any]:
-        """Values by the option's name without dashes. Raises ArgumentError, HelpAsked."""
-        run = self.read_options(words)
-        if run.word() is not None:
-            raise run.unrecognized()
+        """Values by the option's name without dashes. Raises ArgumentError, HelpAsked, VersionAsked."""
+        run = self.read_all(words)
         self.check_required(run)
         return run.values
 
+    def read_all(self, words: Sequence[str]) -> Reading:
+        """All words; `check_required` is left to the caller. Raises ArgumentError, HelpAsked, VersionAsked."""
+        run = self.read_options(words)
+        if run.word() is not None:
+            raise run.unrecognized()
+        return run
+
     def read_options(self, words: Sequence[str]) -> Reading:
-        """As far as options go: up to the first word that belongs to none. Raises ArgumentError, HelpAsked."""
+        """As far as options go: up to the first word that belongs to none. Raises what `read_all` raises."""
         run = Reading(words)
         run.values = {
-            flag[2:]: False if argument.kind is Kind.FLAG else argument.default
+            flag[2:]: False if argument.kind in (Kind.FLAG, Kind.VERSION) else argument.default
             for flag, argument in self._arguments.items()
         }
         while (word := run.word()) is not None:
@@ -158,11 +167,17 @@ class ArgumentParser:
 
     def _read_option(self, run: Reading, word: str) -> None:
         flag, equals, embedded = word.partition("=")
+        if word.startswith("-h"):
+            flag = "-h"
         if word[:2] in self._shorts and not word.startswith("--"):
             flag, equals, embedded = self._shorts[word[:2]], word[2:], word[2:]
         argument = self._find(flag, word)
         run.index += 1
         self._check_exclusive(run, argument)
+        if argument.kind is Kind.VERSION:
+            if "=" in word:
+                raise _of(argument, f"ignore implicit argument '{embedded.removeprefix('=')}'")
+            raise VersionAsked
         if argument.kind is Kind.FLAG:
             if equals:
                 raise _of(argument, f"ignore implicit argument '{embedded}'")
@@ -198,6 +213,8 @@ class ArgumentParser:
         if len(found) > 1:
             raise ArgumentError(f"ambiguous option: {flag} could match {', '.join(found)}")
         if found[0] in ("-h", "--help"):
+            if "=" in word:
+                raise ArgumentError(f"argument -h/--help: ignore implicit argument '{word.partition('=')[2]}'")
             raise HelpAsked
         return self._arguments[found[0]]
 

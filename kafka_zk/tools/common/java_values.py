@@ -15,8 +15,11 @@ from kafka_zk.tools.common.java_output import JavaError
 
 
 def java_short(text: str) -> int:
-    """Short.parseShort. Raises ValueError."""
-    return _whole_number(text, bits=16)
+    """Short.parseShort. Raises ValueError with Java's message."""
+    value = java_integer(text)
+    if not -(1 << 15) <= value < 1 << 15:
+        raise ValueError(f'Value out of range. Value:"{text}" Radix:10')
+    return value
 
 
 def java_integer(text: str) -> int:

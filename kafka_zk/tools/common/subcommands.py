@@ -1,8 +1,8 @@
 """Programs with subcommands, as argparse4j parses them.
 
 Role        Pure but for what it prints.
-Invariants  A command's name may be abbreviated if that is unambiguous. Missing options of the program are
-            reported last, after the command's own arguments were read.
+Invariants  A command's name may be abbreviated if that is unambiguous. Missing options are reported
+            after all arguments were read, those of the program before those of the command.
 Source      argparse4j 0.7.0: SubparsersImpl.
 """
 
@@ -18,7 +18,10 @@ from kafka_zk.tools.common.argparse4j import ArgumentError, ArgumentParser, Help
 def choose_command(
     program: ArgumentParser, commands: Mapping[str, ArgumentParser], words: Sequence[str]
 ) -> tuple[str, dict[str, Any]] | int:
-    """The command and the values of both kinds of options; or the exit code, once help or an error is printed."""
+    """The command and the values of both kinds of options; or the exit code, once help or an error is printed.
+
+    Raises VersionAsked.
+    """
     parser = program
     try:
         run = program.read_options(words)
@@ -29,10 +32,10 @@ def choose_command(
             raise run.unrecognized()
         name = _command_of(word, commands)
         parser = commands[name]
-        values = parser.parse(words[run.index + 1 :])
-        parser = program
-        program.check_required(run)
-        return name, {**run.values, **values}
+        of_command = parser.read_all(words[run.index + 1 :])
+        for parser, each in ((program, run), (commands[name], of_command)):
+            parser.check_required(each)
+        return name, {**run.values, **of_command.values}
     except HelpAsked:
         print(parser.help(), end="")
     except ArgumentError as error:

@@ -33,6 +33,7 @@ MAIN_CLASSES = {
     "streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
     "cluster": "org.apache.kafka.tools.ClusterTool",
     "features": "org.apache.kafka.tools.FeatureCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
 }

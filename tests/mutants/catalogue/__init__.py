@@ -34,6 +34,7 @@ from tests.mutants.catalogue import (
     slow_zookeeper,
     spark,
     tools,
+    transaction_tools,
     transactions,
     transactions_in_partitions,
 )
@@ -53,6 +54,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *answer_queue.MUTANTS,
     *spark.MUTANTS,
     *tools.MUTANTS,
+    *transaction_tools.MUTANTS,
     *jobs.MUTANTS,
     *rare_meetings.MUTANTS,
     *away_and_anew.MUTANTS,

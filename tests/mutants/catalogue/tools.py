@@ -27,10 +27,10 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/tools/test_small_tools.py",
     ),
     Mutant(
-        breaks="what a program of commands requires is missed last, after the command's own words",
+        breaks="what a program of commands requires is missed before what its command requires",
         file="kafka_zk/tools/common/subcommands.py",
-        old="        parser = program\n        program.check_required(run)\n        return",
-        new="        program.check_required(run)\n        return",
+        old="((program, run), (commands[name], of_command))",
+        new="((commands[name], of_command), (program, run))",
         tests="tests/unit/tools/test_console_refusals.py",
     ),
     Mutant(

@@ -1,0 +1,1 @@
+"""Lists and describes transactions, finds those that hang, and aborts them."""
