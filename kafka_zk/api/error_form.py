@@ -89,21 +89,6 @@ UNSERVED: Mapping[int, Form] = {
             ),
         )
     ),
-    27: Form(
-        (
-            Each(
-                "markers",
-                "markers",
-                inner=(
-                    Each(
-                        "topics",
-                        "topics",
-                        inner=(Each("partition_indexes", "partitions", key="partition_index"),),
-                    ),
-                ),
-            ),
-        )
-    ),
     28: Form(each_topic(PARTITIONS)),
     65: Form((Each("transactional_ids", "transaction_states", key="transactional_id"),)),
 }

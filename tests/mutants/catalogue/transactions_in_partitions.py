@@ -5,6 +5,9 @@ from __future__ import annotations
 from tests.mutants.catalogue.mutant import Mutant
 
 PEERS = "kafka_zk/metadata/peer_channels.py"
+MARKERS = "kafka_zk/api/txn/write_txn_markers.py"
+MARKERS_TESTS = "tests/unit/replication/test_transaction_markers.py"
+PRODUCERS = "kafka_zk/log/state/producer_state.py"
 PEERS_TESTS = "tests/unit/metadata/test_peer_channels.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -35,5 +38,54 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        self._rest()\n",
         new="",
         tests=f"{PEERS_TESTS} -k pause",
+    ),
+    Mutant(
+        breaks="markers are answered once the last one is replicated",
+        file=MARKERS,
+        old="self._unended = marker_count + 1",
+        new="self._unended = marker_count",
+        tests=f"{MARKERS_TESTS} -k last_marker",
+    ),
+    Mutant(
+        breaks="a marker counts only when all replicas in sync have it",
+        file=MARKERS,
+        old="required_acks=ACKS_ALL",
+        new="required_acks=1",
+        tests=f"{MARKERS_TESTS} -k replicated",
+    ),
+    Mutant(
+        breaks="groups learn of replicated markers only",
+        file=MARKERS,
+        old=" and code is ErrorCode.NONE\n",
+        new="\n",
+        tests=f"{MARKERS_TESTS} -k groups_learn_nothing",
+    ),
+    Mutant(
+        breaks="a coordinator that was replaced ends no transactions",
+        file=PRODUCERS,
+        old="        if entry.coordinator_epoch > marker.coordinator_epoch:\n",
+        new="        if False:\n",
+        tests=f"{MARKERS_TESTS} -k older_coordinator",
+    ),
+    Mutant(
+        breaks="a marker's epoch shuts out the producer of an older one",
+        file=PRODUCERS,
+        old="        entry = self._entry_at(header.producer_id, header.producer_epoch)\n        first_offset",
+        new="        entry = self._entry_at(header.producer_id, NO_EPOCH)\n        first_offset",
+        tests=f"{MARKERS_TESTS} -k shuts_out",
+    ),
+    Mutant(
+        breaks="a marker keeps its producer known",
+        file=PRODUCERS,
+        old="        entry.last_timestamp = header.max_timestamp\n        if first_offset < 0:",
+        new="        if first_offset < 0:",
+        tests=f"{MARKERS_TESTS} -k keeps_its_producer",
+    ),
+    Mutant(
+        breaks="readers of committed data go on when the marker is replicated",
+        file=PRODUCERS,
+        old="first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark",
+        new="first: marker for first, marker in self._unreplicated.items() if marker >= 0",
+        tests=f"{MARKERS_TESTS} -k woken",
     ),
 )
