@@ -85,7 +85,16 @@ EVENLY: dict[Message[Any], range] = {
 TIMES = frozenset({"transaction_start_time_ms", "last_timestamp"})
 LARGEST_TIME = frozenset({"timestamp"})
 """Of records: the largest is that of a marker."""
-MAPS = frozenset({"transaction_states", "active_producers", "topics", "results_by_transaction"})
+MAPS = frozenset(
+    {
+        "transaction_states",
+        "active_producers",
+        "topics",
+        "results_by_transaction",
+        "topic_results",
+        "results_by_partition",
+    }
+)
 """Lists that Kafka makes from hash maps."""
 STATES = ("Empty", "Ongoing", "PrepareCommit", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence")
 INTERNAL = ("__consumer_offsets", "__transaction_state")
@@ -443,7 +452,7 @@ STUCK_FOREVER = (
     call(f"{STUCK}: init again", INIT, init(STUCK)),
 )
 
-EXCHANGES = (
+BEGINNING = (
     call("described without coordinator", DESCRIBE, lambda *_: DescribeTransactionsRequest(transactional_ids=["t"])),
     call("listed without coordinator", LIST, list_transactions()),
     call("init without coordinator", INIT, init("t")),
@@ -459,6 +468,11 @@ EXCHANGES = (
         remember_ids,
     ),
     call("coordinator", FIND, find("t")),
+)
+"""Before anybody asks for a coordinator, and until there are some."""
+
+EXCHANGES = (
+    *BEGINNING,
     *(exchange for number in range(ROUNDS) for exchange in life(number)),
     *(exchange for version in range(3, 6) for exchange in bumps(version)),
     *STRANGERS,
