@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,15 +16,12 @@ from tests.interop.tools import transaction_states
 from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
 from tests.support import masks
 from tests.support.allowed import allowed
-from tests.support.apache import ApacheBroker, ToolRun
-from tests.support.broker import OurBroker
+from tests.support.apache import ToolRun
 from tests.support.masks import Mask
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 MAIN_CLASS = "org.apache.kafka.tools.TransactionsCommand"
 IMPATIENT = "--command-config tests/golden/tools/delete-records/impatient.properties"
-BROKERS: tuple[type[ApacheBroker | OurBroker], ...] = (ApacheBroker,)
-"""The brokers that have a transaction coordinator."""
 
 LOOKED = f"""
 list
@@ -101,21 +97,13 @@ MASKS = (
 )
 
 
-@pytest.fixture(scope="module", params=BROKERS)
+@pytest.fixture(scope="module", params=transaction_states.BROKERS)
 def bootstrap(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    chroot = fresh_chroot(zookeeper, "transactions")
-    with ExitStack() as stack:
-        brokers = {}
-        for broker_id in (1, 2):
-            folder = tmp_path_factory.mktemp(f"broker-{broker_id}")
-            broker = request.param(folder, chroot, broker_id=broker_id, overrides=transaction_states.BROKERS)
-            stack.callback(broker.stop)
-            brokers[broker_id] = broker.start().bootstrap
-        open_ones = transaction_states.fill(brokers)
-        yield ",".join(brokers.values())
-        del open_ones
+    chroot, folder = fresh_chroot(zookeeper, "transactions"), tmp_path_factory.mktemp("brokers")
+    with transaction_states.cluster(request.param, chroot, folder) as brokers:
+        yield transaction_states.bootstrap_of(brokers)
 
 
 def command_lines(table: str, bootstrap: str, hung_topic: str = "") -> list[list[str]]:

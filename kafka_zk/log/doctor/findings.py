@@ -4,6 +4,7 @@ Role        Pure. Checks note findings by kind; severity is never decided in pas
 Invariants  ERROR: data is lost or in danger, or the broker would not start. WARNING: a start repairs it, or an
             operator should look. INFO: normal, or for information only.
             One finding per kind and file, however many places it has: the first is reported, the others are counted.
+            Only of open transactions each one is reported, since each is ended by a command of its own.
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ EPOCHS_MALFORMED = _warning("epochs-malformed", "leader-epoch-checkpoint cannot 
 EPOCHS_DISORDERED = _warning("epochs-disordered", "leader epochs or their start offsets go backwards")
 EPOCH_BEYOND_END = _warning("epoch-beyond-end", "a leader epoch starts beyond the end of the log")
 EPOCH_MISMATCH = _warning("epoch-mismatch", "batches carry a leader epoch other than the one in the checkpoint")
+
+# Transactions
+TRANSACTION_HANGING = _warning(
+    "transaction-hanging", "no coordinator will end this transaction: read_committed consumers stop before it"
+)
+TRANSACTION_OPEN = _info("transaction-open", "a transaction was open when the broker stopped")
 
 # Checkpoints
 FLUSHED_MISSING = _error("flushed-missing", "the log ends below its recovery point: synced records are gone")

@@ -17,7 +17,7 @@ from kafka_zk.log.doctor.checks.epochs import Epochs
 from kafka_zk.log.doctor.checks.leftovers import check_leftovers
 from kafka_zk.log.doctor.checks.offset_index import NOWHERE, OffsetIndexCheck
 from kafka_zk.log.doctor.checks.offsets import Checkpointed, check_offsets
-from kafka_zk.log.doctor.checks.producers import Producers
+from kafka_zk.log.doctor.checks.producers import OpenTransaction, Producers
 from kafka_zk.log.doctor.checks.records import Records
 from kafka_zk.log.doctor.checks.time_index import TimeIndexCheck
 from kafka_zk.log.doctor.findings import (
@@ -59,7 +59,8 @@ class PartitionTask(NamedTuple):
 class PartitionReport:
     """`end_offset`: behind the last batch that can be read; `end_after_start` what a start makes of it.
 
-    `latest_epoch` of file and batches, -1 for none. `failure`: why a start could not open it, empty otherwise.
+    `latest_epoch` of file and batches, -1 for none. `last_timestamp_ms`: the largest of any batch, -1 for none.
+    `failure`: why a start could not open it, empty otherwise.
     """
 
     task: PartitionTask
@@ -74,6 +75,8 @@ class PartitionReport:
     topic_id: UUID | None = None
     largest_producer_id: int = -1
     was_compacted: bool = False
+    last_timestamp_ms: int = -1
+    open_transactions: list[OpenTransaction] = field(default_factory=list)
 
 
 def examine_partition(task: PartitionTask) -> PartitionReport:
@@ -144,6 +147,7 @@ class Examination:
         report.log_start_offset = max(task.checkpointed.log_start_offset or 0, first_offset)
         report.largest_producer_id = self._producers.largest_id
         report.was_compacted = self._order.was_compacted
+        report.open_transactions = self._producers.open_transactions()
 
     def conclude(self, rehearsal: Rehearsal) -> None:
         """Compare what was found with what a start arrives at."""
@@ -189,6 +193,7 @@ class Examination:
             os.close(descriptor)
         run.end()
         self._producers.end_segment()
+        self._report.last_timestamp_ms = max(self._report.last_timestamp_ms, run.max_timestamp)
         return run.next_offset
 
     def _is_recovered(self, segment: SegmentOnDisk) -> bool:

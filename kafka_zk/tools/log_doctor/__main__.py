@@ -8,6 +8,7 @@ others are there, indexes that were not rebuilt because their segment is damaged
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from kafka_zk.log.doctor.findings import Finding, Severity
 from kafka_zk.log.doctor.log_dir import LogDir, LogDirInUse, check_free, look_at
 from kafka_zk.tools.common.endings import run_as_program
 from kafka_zk.tools.log_doctor.identity import check_identities
+from kafka_zk.tools.log_doctor.open_transactions import check_open_transactions
 from kafka_zk.tools.log_doctor.options import Wanted, WrongUsage, parse
 from kafka_zk.tools.log_doctor.output import Progress, as_json, print_findings, summary
 
@@ -68,6 +70,7 @@ def _run(wanted: Wanted) -> int:
 
         return restore(result, wanted)
     result.together += check_identities(log_dirs)
+    result.together += check_open_transactions(result, now_ms=time.time_ns() // 1_000_000)
     if wanted.config is not None:
         from kafka_zk.tools.log_doctor.secrets import check_secrets
 

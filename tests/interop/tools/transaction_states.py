@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from confluent_kafka import Producer
 
@@ -11,11 +14,16 @@ from kafka_zk.client.admin.admin_results import NewTopic
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages import produce
 from kafka_zk.protocol.types import TopicPartition
+from tests.support.apache import ApacheBroker
+from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 from tests.unit.log.given import produced
 
-BROKERS = {
+BROKERS: tuple[type[ApacheBroker | OurBroker], ...] = (ApacheBroker,)
+"""The brokers that have a transaction coordinator."""
+
+SETTINGS = {
     "transaction.partition.verification.enable": "false",
     "transactional.id.expiration.ms": "604800000",
 }
@@ -27,6 +35,27 @@ HUNG_TOPICS = ("hung-1", "hung-2")
 
 TOPICS = {"orders": {0: [1], 1: [2], 2: [1]}, "quiet": {0: [2]}, **{name: {0: [1]} for name in HUNG_TOPICS}}
 UNKNOWN_PRODUCER = 9_000_000_001
+
+
+@contextmanager
+def cluster(
+    kind: type[ApacheBroker | OurBroker], chroot: str, folder: Path
+) -> Iterator[dict[int, ApacheBroker | OurBroker]]:
+    """Blocks. Two brokers, by id, with transactions in every state."""
+    with ExitStack() as stack:
+        brokers = {}
+        for broker_id in (1, 2):
+            broker = kind(folder / f"broker-{broker_id}", chroot, broker_id=broker_id, overrides=SETTINGS)
+            broker.folder.mkdir(parents=True)
+            stack.callback(broker.stop)
+            brokers[broker_id] = broker.start()
+        open_ones = fill({broker_id: broker.bootstrap for broker_id, broker in brokers.items()})
+        yield brokers
+        del open_ones
+
+
+def bootstrap_of(brokers: dict[int, ApacheBroker | OurBroker]) -> str:
+    return ",".join(broker.bootstrap for broker in brokers.values())
 
 
 def fill(bootstraps: dict[int, str]) -> list[Producer]:

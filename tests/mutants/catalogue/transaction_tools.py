@@ -7,6 +7,7 @@ from tests.mutants.catalogue.mutant import Mutant
 CLIENT = "kafka_zk/client/admin"
 CLIENT_TESTS = "tests/unit/client/admin/test_transactions.py"
 TOOL_TESTS = "tests/unit/tools/test_transactions.py"
+DOCTOR_TESTS = "tests/unit/tools/log_doctor/test_open_transactions.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -43,5 +44,26 @@ MUTANTS: tuple[Mutant, ...] = (
         old="if each.partition not in expected]",
         new="if not expected]",
         tests=TOOL_TESTS,
+    ),
+    Mutant(
+        breaks="a transaction whose marker would be refused as too old hangs",
+        file="kafka_zk/tools/log_doctor/open_transactions.py",
+        old=" and transaction.producer_epoch >= opened.producer_epoch:",
+        new=":",
+        tests=DOCTOR_TESTS,
+    ),
+    Mutant(
+        breaks="what other brokers may know does not hang while it is young",
+        file="kafka_zk/tools/log_doctor/open_transactions.py",
+        old=" and partition_for(transaction.transactional_id, len(numbers)) == number",
+        new="",
+        tests=DOCTOR_TESTS,
+    ),
+    Mutant(
+        breaks="of several replicas of a coordinator's partition the longest is asked",
+        file="kafka_zk/tools/log_doctor/open_transactions.py",
+        old="sorted(reports, key=lambda each: each.end_offset)",
+        new="sorted(reports, key=lambda each: -each.end_offset)",
+        tests=DOCTOR_TESTS,
     ),
 )

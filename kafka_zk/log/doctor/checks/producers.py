@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from kafka_zk.log.doctor.checks.batches import OffsetOrder
 from kafka_zk.log.doctor.findings import (
@@ -25,6 +26,15 @@ from kafka_zk.record.batch import Batch, BatchHeader
 from kafka_zk.record.control import ControlType, marker_of
 
 FOR_EVER_MS = 1 << 62
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that the log has no marker of. Its producer wrote last at `last_timestamp_ms`, epoch ms."""
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    last_timestamp_ms: int
 
 
 class Producers:
@@ -98,6 +108,17 @@ class Producers:
                 self._notes.add(SNAPSHOT_BEYOND_END, _snapshot_name(offset), what)
             elif offset not in bases and not is_newest_behind:
                 self._notes.add(SNAPSHOT_OLD, _snapshot_name(offset), "is of an offset where no segment begins")
+
+    def open_transactions(self) -> list[OpenTransaction]:
+        """Those open at the end of the log, in the order of their offsets."""
+        found = [
+            OpenTransaction(
+                entry.producer_id, entry.producer_epoch, entry.current_txn_first_offset, entry.last_timestamp
+            )
+            for entry in self._state.producers.values()
+            if entry.current_txn_first_offset >= 0
+        ]
+        return sorted(found, key=lambda each: each.first_offset)
 
     def _check_abort(self, header: BatchHeader, first_offset: int | None) -> None:
         if not self._knows_index:
