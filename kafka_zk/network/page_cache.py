@@ -44,15 +44,13 @@ def is_in_memory(fileno: int, position: int, size_bytes: int, is_history: bool =
     return _can_read(fileno, last, not is_history)
 
 
-def read_from_memory(fileno: int, position: int, size_bytes: int) -> bytearray | None:
-    """These bytes if all of them are in memory, else None. Never waits for the disk."""
-    data = bytearray(size_bytes)
+def read_from_memory(fileno: int, position: int, room: bytearray | memoryview) -> bool:
+    """Fill `room` if all its bytes are in memory; returns whether they were. Never waits for the disk."""
     try:
-        count = os.preadv(fileno, (data,), position, os.RWF_NOWAIT)
+        return os.preadv(fileno, (room,), position, os.RWF_NOWAIT) == len(room)
     except OSError:
         # Any error: the read from disk hits it again, and reports it.
-        return None
-    return data if count == size_bytes else None
+        return False
 
 
 def _can_read(fileno: int, position: int, in_doubt: bool) -> bool:

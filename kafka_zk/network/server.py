@@ -34,6 +34,7 @@ from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.request_memory import MeteredHandler, MeteredReader, RequestMemory
 from kafka_zk.network.server_metrics import SocketServerMetrics
 from kafka_zk.network.settings import SocketServerSettings
+from kafka_zk.network.tls_stream import CHUNK_BYTES
 from kafka_zk.network.tls_transport import TlsTransport
 from kafka_zk.network.transport import PlainTransport, Transport
 from kafka_zk.tls.errors import TlsError
@@ -89,6 +90,7 @@ class SocketServer:
         self._read_pool = WorkerPool(READ_POOL_THREADS) if read_pool is None else read_pool
         self._handshakes = WorkerPool(HANDSHAKE_THREADS)
         self._watch = ReadWatch()
+        self._tls_room = memoryview(bytearray(CHUNK_BYTES))
         self._tls = tls
         self._buffers = BufferPool()
         self._turns = TurnTable()
@@ -281,7 +283,13 @@ class SocketServer:
             raise CloseConnection(f"The listener {listener_name} cannot be used: {error}") from error
         self._watch.start()
         return TlsTransport(
-            sock, parking, pool=self._read_pool, handshakes=self._handshakes, watch=self._watch, security=security
+            sock,
+            parking,
+            pool=self._read_pool,
+            handshakes=self._handshakes,
+            watch=self._watch,
+            security=security,
+            room=self._tls_room,
         )
 
     def _check_tls(self, endpoint: EndPoint) -> None:

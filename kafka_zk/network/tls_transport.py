@@ -6,9 +6,12 @@ Invariants  A step of a handshake, which signs for up to some milliseconds, runs
             clients delays each other, not those that are served.
             A handshake ends after HANDSHAKE_TIMEOUT_S.
             Other greenlets run between two chunks.
+            All transports gather what they send in one `room`: nothing of it outlives a send, which copies what the
+            socket does not take.
 Source      SslTransportLayer in Kafka 3.9, whose only limit is connections.max.idle.ms.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging
@@ -23,18 +26,16 @@ from gevent import get_hub
 from kafka_zk.network.errors import EndOfStream, HandshakeFailed, PeerClosed, RefusedPrincipal
 from kafka_zk.network.listener_tls import ListenerTls
 from kafka_zk.network.parking import Parking
-from kafka_zk.network.parts import IN_MEMORY, FileSlice, Part
+from kafka_zk.network.parts import IN_MEMORY, FileSlice, Part, part_size
 from kafka_zk.network.read_watch import ReadWatch
-from kafka_zk.network.tls_stream import CHUNK_BYTES, Step, TlsStream
+from kafka_zk.network.tls_stream import CHUNK_BYTES, RECORD_BYTES, Step, TlsStream
 from kafka_zk.network.transport import (
     COPIED_BYTES,
-    HELD_BYTES,
     LOOKED_FOR_BYTES,
     WINDOW_BYTES,
     bring_in,
-    read_if_in_memory,
-    read_piece,
-    read_range,
+    fill,
+    fill_if_in_memory,
     send_chunk,
 )
 from kafka_zk.tls.contexts import iana_name
@@ -56,6 +57,7 @@ class TlsTransport:
         "_kernel_encrypts",
         "_parking",
         "_pool",
+        "_room",
         "_security",
         "_stream",
         "_watch",
@@ -72,13 +74,16 @@ class TlsTransport:
         handshakes: WorkerPool,
         watch: ReadWatch,
         security: ListenerTls,
+        room: memoryview,
     ) -> None:
+        """`room` has CHUNK_BYTES, and is shared."""
         self.sock = sock
         self.cipher: tuple[str, str] | None = None
         self._parking = parking
         self._pool = pool
         self._handshakes = handshakes
         self._watch = watch
+        self._room = room
         self._security = security
         self._kernel_encrypts = False
         self._stream: TlsStream | None = None
@@ -150,30 +155,22 @@ class TlsTransport:
 
     def send(self, parts: Sequence[Part]) -> int:
         """Blocks. Encrypts bytes and small slices together."""
-        held: list[bytes | bytearray | memoryview] = []
-        held_bytes = sent_bytes = 0
+        filled = sent_bytes = 0
         for part in parts:
-            if isinstance(part, IN_MEMORY):
-                held.append(part)
-                continue
-            data: bytes | bytearray | None = None
-            if part.size_bytes <= COPIED_BYTES and held_bytes < HELD_BYTES:
-                try:
-                    data = read_if_in_memory(part) if part.is_cold else read_piece(part)
-                except PeerClosed:
-                    # The answers before this one are complete.
-                    self._send_bytes(b"".join(held))
-                    raise
-            if data is not None:
-                held.append(data)
-                held_bytes += part.size_bytes
-                continue
-            sent_bytes += self._send_bytes(b"".join(held))
-            held.clear()
-            held_bytes = 0
-            self._send_slice(part)
-            sent_bytes += part.size_bytes
-        return sent_bytes + self._send_bytes(b"".join(held))
+            size_bytes = part_size(part)
+            if not self._gather(part, size_bytes, filled):
+                if filled:
+                    self._send_head(filled)
+                    filled = 0
+                if not self._gather(part, size_bytes, 0):
+                    self._send_alone(part)
+                    sent_bytes += size_bytes
+                    continue
+            filled += size_bytes
+            sent_bytes += size_bytes
+        if filled:
+            self._send_whole(self._room[:filled])
+        return sent_bytes
 
     def close(self) -> None:
         self._parking.close()
@@ -181,27 +178,58 @@ class TlsTransport:
             self._stream.say_end()
         self.sock.close()
 
-    def _send_bytes(self, data: bytes) -> int:
-        """Blocks if the socket is full, and after each chunk. Returns the size of `data`."""
-        size_bytes = len(data)
-        if size_bytes <= CHUNK_BYTES:
-            if size_bytes:
-                self._send_whole(data)
-            return size_bytes
-        view = memoryview(data)
-        for begin in range(0, size_bytes, CHUNK_BYTES):
+    def _gather(self, part: Part, size_bytes: int, filled: int) -> bool:
+        """Put a part behind the first `filled` bytes of the room. False: it does not fit, or needs the disk.
+
+        May block only if it raises PeerClosed: the answers before a slice that is gone are sent.
+        """
+        end = filled + size_bytes
+        if end > CHUNK_BYTES:
+            return False
+        if isinstance(part, IN_MEMORY):
+            self._room[filled:end] = part
+            return True
+        if size_bytes > COPIED_BYTES:
+            return False
+        try:
+            if part.is_cold:
+                return fill_if_in_memory(part, self._room[filled:end])
+            fill(part, part.position, self._room[filled:end])
+            return True
+        except PeerClosed:
+            if filled:
+                self._send_whole(self._room[:filled])
+            raise
+
+    def _send_head(self, filled: int) -> None:
+        """Blocks after what is more than a few bytes. Sends what was gathered, behind which more follows."""
+        is_short = filled <= RECORD_BYTES
+        self._send_whole(self._room[:filled], more_follows=is_short)
+        if not is_short:
+            self._parking.wait_writable()
+
+    def _send_alone(self, part: Part) -> None:
+        """Blocks. A part that no room has space for, chunk by chunk."""
+        if not isinstance(part, IN_MEMORY):
+            self._send_slice(part)
+            return
+        view = memoryview(part)
+        for begin in range(0, len(view), CHUNK_BYTES):
             self._send_whole(view[begin : begin + CHUNK_BYTES])
             self._parking.wait_writable()
-        return size_bytes
 
-    def _send_whole(self, data: bytes | memoryview) -> None:
+    def _send_whole(self, data: memoryview, *, more_follows: bool = False) -> None:
+        """Blocks if the socket is full. Sends at most CHUNK_BYTES."""
         stream = self._stream
         assert stream is not None
+        unsent: memoryview | bytes = data
         while True:
             try:
-                stream.send(data)
+                stream.send(unsent, more_follows=more_follows)
                 return
             except BlockingIOError:
+                # The room is for others meanwhile.
+                unsent = bytes(unsent)
                 self._parking.wait_writable()
             except OSError as error:
                 raise PeerClosed(str(error)) from error
@@ -219,7 +247,9 @@ class TlsTransport:
             if self._kernel_encrypts:
                 position += send_chunk(self.sock.fileno(), piece, position, size_bytes)
             else:
-                self._send_whole(read_range(piece, position, size_bytes))
+                chunk = self._room[:size_bytes]
+                fill(piece, position, chunk)
+                self._send_whole(chunk)
                 position += size_bytes
             if position >= end:
                 return

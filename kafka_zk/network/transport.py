@@ -198,27 +198,40 @@ def bring_in(pool: WorkerPool, piece: FileSlice, position: int, size_bytes: int)
 
 def read_if_in_memory(piece: FileSlice) -> bytearray | None:
     """The bytes of a small slice, None if that needs the disk. Raises PeerClosed after a truncation."""
-    if not piece.is_intact:
-        raise PeerClosed(TRUNCATED)
-    return read_from_memory(piece.fileno, piece.position, piece.size_bytes)
+    data = bytearray(piece.size_bytes)
+    return data if fill_if_in_memory(piece, data) else None
 
 
 def read_piece(piece: FileSlice) -> bytes:
     """The bytes of a small slice. Raises PeerClosed when the file no longer holds them."""
-    return read_range(piece, piece.position, piece.size_bytes)
-
-
-def read_range(piece: FileSlice, position: int, size_bytes: int) -> bytes:
-    """Bytes of a slice. Raises PeerClosed when the file no longer holds them."""
     if not piece.is_intact:
         raise PeerClosed(TRUNCATED)
     try:
-        data = os.pread(piece.fileno, size_bytes, position)
+        data = os.pread(piece.fileno, piece.size_bytes, piece.position)
     except OSError as error:
         raise PeerClosed(str(error)) from error
-    if len(data) < size_bytes:
+    if len(data) < piece.size_bytes:
         raise PeerClosed(TOO_SHORT)
     return data
+
+
+def fill_if_in_memory(piece: FileSlice, room: bytearray | memoryview) -> bool:
+    """Read a slice into room of its size; False if that needs the disk. Raises PeerClosed after a truncation."""
+    if not piece.is_intact:
+        raise PeerClosed(TRUNCATED)
+    return read_from_memory(piece.fileno, piece.position, room)
+
+
+def fill(piece: FileSlice, position: int, room: memoryview) -> None:
+    """Read bytes of a slice into `room`. Raises PeerClosed when the file no longer holds them."""
+    if not piece.is_intact:
+        raise PeerClosed(TRUNCATED)
+    try:
+        count = os.preadv(piece.fileno, (room,), position)
+    except OSError as error:
+        raise PeerClosed(str(error)) from error
+    if count < len(room):
+        raise PeerClosed(TOO_SHORT)
 
 
 def send_chunk(out_fileno: int, piece: FileSlice, position: int, size_bytes: int) -> int:

@@ -65,8 +65,8 @@ def serving(handler: Any, listeners: Listeners | None = None, **settings: Any) -
 
 
 class TlsClient(Client):
-    def __init__(self, server: SocketServer) -> None:
-        super().__init__(server.bound_port("SSL"))
+    def __init__(self, server: SocketServer, **options: Any) -> None:
+        super().__init__(server.bound_port("SSL"), **options)
         context = cooperative_ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self.socket = context.wrap_socket(self.socket)
@@ -184,12 +184,12 @@ def test_a_listener_whose_stores_cannot_be_read_does_not_open() -> None:
 
 
 def test_a_read_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    def read_on(stream: TlsStream, room: memoryview) -> int:
+    def read_on(sock: ssl.SSLSocket, room: memoryview) -> int:
         """As OpenSSL does with records that hold no data."""
         end_s = time.monotonic() + TIMEOUT_S / 3
         while time.monotonic() < end_s:
             with suppress(BlockingIOError):
-                if not socket.socket.recv(stream.sock, 1):
+                if not socket.socket.recv(sock, 1):
                     break
         raise OSError("the end of a long read")
 
@@ -197,7 +197,7 @@ def test_a_read_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, capl
         client = TlsClient(server)
         assert client.ask(b"e") == b"e"
         (connection,) = server.connections()
-        monkeypatch.setattr(TlsStream, "recv_into", read_on)
+        monkeypatch.setattr(ssl.SSLSocket, "recv_into", read_on)
         client.send(b"e")
         assert client.is_closed()
         wait_until(lambda: not server.connection_count)

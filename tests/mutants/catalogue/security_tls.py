@@ -8,6 +8,7 @@ CONTEXTS = "tests/unit/tls/test_contexts.py"
 STORES = "tests/unit/tls/test_stores.py"
 MEETINGS = "tests/integration/tls/test_reload_meetings.py"
 SERVER = "tests/integration/network/test_socket_server_tls.py"
+SLICES = "tests/integration/network/test_socket_server_tls_slices.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -149,5 +150,40 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        return self._has_ended or self._failure is not None or self.sock.pending() > 0\n",
         new="        return self._has_ended or self._failure is not None\n",
         tests="tests/integration/network/test_socket_server_tls.py -k no_memory",
+    ),
+    Mutant(
+        breaks="what a full socket leaves is kept for its client alone",
+        file="kafka_zk/network/tls_transport.py",
+        old="                unsent = bytes(unsent)\n",
+        new="",
+        tests=f"{SLICES} -k slow_reader",
+    ),
+    Mutant(
+        breaks="the records of an answer leave together",
+        file="kafka_zk/network/tls_stream.py",
+        old="        if more_follows or len(data) > RECORD_BYTES:\n",
+        new="        if False:\n",
+        tests=f"{SLICES} -k leave_together",
+    ),
+    Mutant(
+        breaks="the end of an answer is not held back",
+        file="kafka_zk/network/tls_stream.py",
+        old="            if self._is_corked and not (more_follows and is_sent):\n",
+        new="            if False:\n",
+        tests=f"{SLICES} -k waits_for_more",
+    ),
+    Mutant(
+        breaks="a read goes on while the socket has records",
+        file="kafka_zk/network/tls_stream.py",
+        old="        return fcntl.ioctl(self.sock.fileno(), termios.FIONREAD, _NO_COUNT) != _NO_COUNT\n",
+        new="        return False\n",
+        tests=f"{SERVER} -k lets_others_in",
+    ),
+    Mutant(
+        breaks="answers before a slice that is gone arrive over TLS",
+        file="kafka_zk/network/tls_transport.py",
+        old="            if filled:\n                self._send_whole(self._room[:filled])\n            raise\n",
+        new="            raise\n",
+        tests=f"{SLICES} -k is_gone",
     ),
 )

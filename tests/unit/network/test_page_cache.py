@@ -125,8 +125,9 @@ def test_where_no_kernel_can_tell_history_is_on_disk_and_the_rest_is_not(monkeyp
 
 
 def test_bytes_are_read_from_memory_only(evicted: int) -> None:
-    assert finds_nothing(evicted, lambda: read_from_memory(evicted, 0, 1000))
+    room = bytearray(1000)
+    assert finds_nothing(evicted, lambda: read_from_memory(evicted, 0, room))
     assert read_in(evicted, 0, READ) is None
-    assert read_from_memory(evicted, 0, 1000) == bytes(1000)
-    assert read_from_memory(evicted, SIZE - 10, 1000) is None, "the file ends before"
-    assert read_from_memory(-1, 0, 1000) is None
+    assert read_from_memory(evicted, 0, room)
+    assert not read_from_memory(evicted, SIZE - 10, room), "the file ends before"
+    assert not read_from_memory(-1, 0, room)
