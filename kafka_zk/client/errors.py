@@ -69,6 +69,19 @@ class ProtocolMismatch(DisconnectException):
     """The broker's listener likely speaks another security protocol. Retriable: it may be about to change."""
 
 
+class CommitFailed(KafkaException):
+    """The group has rebalanced without this member, so its offsets were rejected."""
+
+    java_class = "org.apache.kafka.clients.consumer.CommitFailedException"
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(
+            message
+            or "Offset commit cannot be completed since the consumer is not part of an active group for auto partition "
+            "assignment; it is likely that the consumer was kicked out of the group."
+        )
+
+
 class SerializationException(KafkaException):
     """A value could not be serialized or deserialized."""
 

@@ -8,9 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kafka_zk.client.errors import ERRORS_PACKAGE, KafkaException
+from kafka_zk.client.errors import ERRORS_PACKAGE, CommitFailed, KafkaException
 from kafka_zk.protocol.types import TopicPartition
 
+__all__ = [
+    "CommitFailed",
+    "ConcurrentUse",
+    "IllegalState",
+    "InvalidGroupId",
+    "LogTruncation",
+    "NoOffsetForPartition",
+    "OffsetOutOfRange",
+    "RebalanceInProgress",
+    "RecordDeserializationFailed",
+    "RetriableCommitFailed",
+    "WakeupException",
+]
 _CONSUMER_PACKAGE = "org.apache.kafka.clients.consumer."
 
 
@@ -36,18 +49,6 @@ class InvalidGroupId(KafkaException):
     """The call requires group.id."""
 
     java_class = ERRORS_PACKAGE + "InvalidGroupIdException"
-
-
-class CommitFailed(KafkaException):
-    """The group has rebalanced without this member, so its commit was rejected."""
-
-    java_class = _CONSUMER_PACKAGE + "CommitFailedException"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Offset commit cannot be completed since the consumer is not part of an active group for auto partition "
-            "assignment; it is likely that the consumer was kicked out of the group."
-        )
 
 
 class RebalanceInProgress(KafkaException):

@@ -29,6 +29,7 @@ from kafka_zk.client.consumer.records import (
 from kafka_zk.client.consumer.sensors import MetricNames
 from kafka_zk.client.consumer.subscription_state import FetchPosition, FetchState, ResetStrategy, SubscriptionType
 from kafka_zk.client.errors import IllegalStateException, KafkaException, TimeoutException
+from kafka_zk.client.group_offsets import ConsumerGroupMetadata
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 
@@ -296,11 +297,16 @@ class KafkaConsumer:
         with self._use():
             self._member.membership.request_rejoin(reason)
 
-    def group_metadata(self) -> tuple[str, int, str, str | None]:
-        """Group id, generation (-1 without), member id, and the name of a static member."""
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """This member as it is now, for a producer's `send_offsets_to_transaction`; generation -1 before it has joined.
+
+        Raises InvalidGroupId without group.id.
+        """
         member = self._member
         identity, settings = member.membership.identity, member.settings
-        return settings.group_id, identity.generation, identity.member_id, settings.group_instance_id
+        return ConsumerGroupMetadata(
+            settings.group_id, identity.generation, identity.member_id, settings.group_instance_id
+        )
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 

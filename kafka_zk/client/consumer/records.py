@@ -1,7 +1,7 @@
 """Plain values that a consumer returns: records and offsets.
 
 Role        Pure.
-Source      ConsumerRecord, ConsumerRecords, OffsetAndMetadata, OffsetAndTimestamp.
+Source      ConsumerRecord, ConsumerRecords, OffsetAndTimestamp; OffsetAndMetadata is the producer's, too.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kafka_zk.client.group_offsets import OffsetAndMetadata
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.types import Header
+
+__all__ = ["ConsumerRecord", "ConsumerRecords", "OffsetAndMetadata", "OffsetAndTimestamp"]
 
 
 class ConsumerRecord(NamedTuple):
@@ -65,14 +68,6 @@ class ConsumerRecords:
         for partition, records in self._by_partition.items():
             if partition.topic == topic:
                 yield from records
-
-
-class OffsetAndMetadata(NamedTuple):
-    """A position to commit: the offset of the next record, with optional metadata of the program."""
-
-    offset: int
-    metadata: str = ""
-    leader_epoch: int | None = None
 
 
 class OffsetAndTimestamp(NamedTuple):

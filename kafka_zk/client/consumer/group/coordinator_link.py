@@ -19,11 +19,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from kafka_zk.client.consumer.group.member_requests import find_coordinator, found_coordinator, heartbeat, leave_group
+from kafka_zk.client.consumer.group.member_requests import heartbeat, leave_group
 from kafka_zk.client.consumer.group.membership import Identity
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.errors import DisconnectException, TimeoutException, wrapped
 from kafka_zk.client.network.cluster_snapshot import Node
+from kafka_zk.client.network.coordinator_lookup import (
+    CoordinatorType,
+    find_coordinator,
+    found_coordinator,
+    own_connection_of,
+)
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.refusals import error_about_group
 from kafka_zk.clock import Clock
@@ -33,8 +39,6 @@ from kafka_zk.protocol.messages.find_coordinator import FIND_COORDINATOR_REQUEST
 from kafka_zk.protocol.messages.heartbeat import HEARTBEAT_REQUEST, HEARTBEAT_RESPONSE, HeartbeatResponse
 from kafka_zk.protocol.messages.leave_group import LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE
 
-COORDINATOR_ID_BASE: Final = 2**31 - 1
-"""As in Java: coordinator connections have ids counted down from the largest int."""
 _IDLE_S: Final = 10.0
 FAILURE_PAUSE_S = 0.1
 _NOT_IN_THE_GROUP: Final = (
@@ -247,7 +251,7 @@ class CoordinatorLink:
             node_id,
             FIND_COORDINATOR_REQUEST,
             FIND_COORDINATOR_RESPONSE,
-            lambda version: find_coordinator(group_id, version),
+            lambda version: find_coordinator(CoordinatorType.GROUP, group_id, version),
             lambda answer: self._found(*found_coordinator(answer)),
             lambda error: self._look_later(str(error)),
         )
@@ -255,7 +259,7 @@ class CoordinatorLink:
     def _found(self, error_code: int, message: str | None, node: Node | None) -> None:
         if error_code == ErrorCode.NONE and node is not None:
             self._is_looking, self._look_failures = False, 0
-            node = Node(COORDINATOR_ID_BASE - node.id, node.address)
+            node = own_connection_of(node)
             log.info("Discovered group coordinator %s", node)
             self._network.add_node(node)
             self.coordinator = node

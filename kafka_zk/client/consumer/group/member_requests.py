@@ -2,21 +2,18 @@
 
 Role        Pure.
 Source      JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest, OffsetCommitRequest,
-            OffsetFetchRequest, FindCoordinatorRequest and their builders.
+            OffsetFetchRequest and their builders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_zk.client.addresses import Address
 from kafka_zk.client.consumer.group.membership import Identity
 from kafka_zk.client.consumer.group.subscription_protocol import PROTOCOL_TYPE, by_topic
 from kafka_zk.client.consumer.records import OffsetAndMetadata
 from kafka_zk.client.consumer.settings import GroupSettings
-from kafka_zk.client.network.cluster_snapshot import Node
-from kafka_zk.protocol.errors import ErrorCode, UnsupportedVersion
-from kafka_zk.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.messages.heartbeat import HeartbeatRequest
 from kafka_zk.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_zk.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -35,22 +32,7 @@ from kafka_zk.protocol.messages.offset_fetch import (
 from kafka_zk.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_zk.protocol.types import TopicPartition
 
-_GROUP_KEY_TYPE = 0
 _REASON_LIMIT = 255
-
-
-def find_coordinator(group_id: str, version: int) -> FindCoordinatorRequest:
-    if version >= 4:
-        return FindCoordinatorRequest(key_type=_GROUP_KEY_TYPE, coordinator_keys=[group_id])
-    return FindCoordinatorRequest(key=group_id, key_type=_GROUP_KEY_TYPE)
-
-
-def found_coordinator(answer: FindCoordinatorResponse) -> tuple[int, str | None, Node | None]:
-    """Error code, its message, and the broker where there is one."""
-    found = answer.coordinators[0] if answer.coordinators else answer
-    if found.error_code != ErrorCode.NONE:
-        return found.error_code, found.error_message, None
-    return found.error_code, None, Node(found.node_id, Address(found.host, found.port))
 
 
 def join_group(
