@@ -88,6 +88,11 @@ class RecordFuture:
         """Its place in the batch."""
         return self._index
 
+    @property
+    def partition(self) -> int:
+        """The partition that it was appended for."""
+        return self._result.partition
+
     def done(self) -> bool:
         """Whether `result` would return without blocking."""
         return self._place()[0].is_done

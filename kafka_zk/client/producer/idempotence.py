@@ -16,13 +16,15 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kafka_zk.client.producer.producer_batch import ProducerBatch
-from kafka_zk.protocol.errors import ErrorCode, is_retriable
+from kafka_zk.protocol.errors import ErrorCode, error_class_for, is_retriable
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import increment_sequence
 
 NO_PRODUCER_ID: Final = -1
 NO_OFFSET: Final = -1
 EPOCH_MAX: Final = 32767
+FATAL_CODES: Final = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION)
+"""Of a batch: this producer cannot send any."""
 
 log = logging.getLogger("org.apache.kafka.clients.producer.internals.TransactionManager")
 
@@ -106,7 +108,7 @@ class Idempotence:
         """Start again after given-up batches, once all before them have completed."""
         for partition, sequence in self._gaps.items():
             in_flight = self._entry(partition).in_flight
-            if not in_flight or _is_at_or_after(in_flight[0].base_sequence, sequence):
+            if not in_flight or is_at_or_after(in_flight[0].base_sequence, sequence):
                 self._to_rewrite.add(partition)
 
     # --- draining ----------------------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ class Idempotence:
         """The broker appended it, or had it already."""
         entry = self._entry(batch.topic_partition)
         is_current = (batch.producer_id, batch.producer_epoch) == entry.state
-        is_later = _is_at_or_after(batch.last_sequence, entry.last_acked_sequence)
+        is_later = is_at_or_after(batch.last_sequence, entry.last_acked_sequence)
         if is_current and is_later:
             entry.last_acked_sequence = batch.last_sequence
         if base_offset != NO_OFFSET:
@@ -190,8 +192,20 @@ class Idempotence:
             return True
         return is_retriable(error)
 
-    def failed(self, batch: ProducerBatch, error: ErrorCode | None, *, may_have_been_taken: bool) -> None:
-        """A batch was given up. `may_have_been_taken`: it was sent, and its retries or its time ran out."""
+    def failed(
+        self,
+        batch: ProducerBatch,
+        error: ErrorCode | None,
+        *,
+        may_have_been_taken: bool,
+        exception: Exception | None = None,
+    ) -> None:
+        """A batch was given up. `may_have_been_taken`: it was sent, and its retries or its time ran out.
+
+        `exception` is what its first record fails with.
+        """
+        if error in FATAL_CODES:
+            self.fatal_error = exception or error_class_for(error)()
         partition = batch.topic_partition
         entry = self._entry(partition)
         self._forget(entry, batch)
@@ -214,7 +228,7 @@ class Idempotence:
 
     def _leave_gap(self, batch: ProducerBatch) -> None:
         known = self._gaps.get(batch.topic_partition, batch.base_sequence)
-        is_before = _is_at_or_after(known, batch.base_sequence)
+        is_before = is_at_or_after(known, batch.base_sequence)
         self._gaps[batch.topic_partition] = batch.base_sequence if is_before else known
 
     def _entry(self, partition: TopicPartition) -> PartitionSequences:
@@ -243,6 +257,6 @@ class Idempotence:
             entry.in_flight.remove(batch)
 
 
-def _is_at_or_after(sequence: int, other: int) -> bool:
+def is_at_or_after(sequence: int, other: int) -> bool:
     """Also after a wrap."""
     return (sequence - other) & 0x7FFFFFFF < 1 << 30

@@ -10,6 +10,7 @@ Source      Kafka 3.9 KafkaProducer.
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +21,13 @@ from kafka_zk.client.client_metrics import ClientMetrics, MetricName
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import (
     AuthenticationException,
+    IllegalArgumentException,
     IllegalStateException,
     KafkaException,
     SerializationException,
     TimeoutException,
 )
+from kafka_zk.client.group_offsets import ConsumerGroupMetadata, OffsetAndMetadata
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot, PartitionMetadata
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
@@ -39,6 +42,8 @@ from kafka_zk.client.producer.record_accumulator import UNKNOWN_PARTITION, Recor
 from kafka_zk.client.producer.record_size import size_upper_bound
 from kafka_zk.client.producer.sender import Sender
 from kafka_zk.client.producer.settings import producer_settings
+from kafka_zk.client.producer.transactions.steps import TransactionResult
+from kafka_zk.client.producer.transactions.transaction_manager import TransactionManager
 from kafka_zk.client.serialization import Serialize, class_named, serializer_of
 from kafka_zk.client.waits import waitable
 from kafka_zk.clock import Clock, SystemClock
@@ -46,6 +51,7 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
 from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, MessageTooLarge
+from kafka_zk.protocol.types import TopicPartition
 
 TOUCH_MS: Final = 1000
 """How often a topic in use is marked as used."""
@@ -56,6 +62,8 @@ _OWN_PARTITIONERS: Final[dict[str, type[Partitioner]]] = {
 }
 
 _client_numbers = itertools.count(1)
+
+log = logging.getLogger("org.apache.kafka.clients.producer.KafkaProducer")
 
 HELP: Final = """Sends records in the background. Close it, or use it in a `with`: else what was not sent yet is lost.
 
@@ -75,6 +83,8 @@ send             queue a record; its future has `result(timeout_s)`, a RecordMet
                  partition, timestamp_ms (epoch), headers and callback(metadata, error) may be given, too
 flush            wait until all that was sent before has its outcome
 close            send what is left, and end
+init_transactions, begin_transaction, send_offsets_to_transaction, commit_transaction, abort_transaction
+                 with transactional.id: all records of a transaction, and offsets that were read, or none of them
 partitions_for   the partitions of a topic, with their leaders
 metrics          what was counted, by Java's names
 """
@@ -86,12 +96,15 @@ class KafkaProducer:
     def __init__(self, config: Mapping[str, object], *, clock: Clock | None = None) -> None:
         """Blocks (resolves names). `config` has Java's keys; values may be texts, numbers, booleans or objects.
 
-        Raises ConfigException, UnsupportedSecurity, KafkaException (transactional.id; nothing to connect to).
+        Raises ConfigException, UnsupportedSecurity, KafkaException (nothing to connect to).
         """
         checked = ClientConfig(PRODUCER_KEYS, config)
-        client_id = checked.text("client.id") or f"producer-{next(_client_numbers)}"
-        self._log_prefix = f"Producer clientId={client_id}"
         settings = producer_settings(checked)
+        transactional_id = settings.transactional_id
+        client_id = checked.text("client.id") or f"producer-{transactional_id or next(_client_numbers)}"
+        self._log_prefix = f"Producer clientId={client_id}"
+        if transactional_id is not None:
+            self._log_prefix += f", transactionalId={transactional_id}"
         self._settings = settings
         self._key_serializer: Serialize | None = serializer_of(checked, "key.serializer")
         self._value_serializer: Serialize | None = serializer_of(checked, "value.serializer")
@@ -124,6 +137,7 @@ class KafkaProducer:
         self._sender = Sender(
             settings, self._accumulator, self._client, self._metadata, self._metrics, self._clock, self._log_prefix
         )
+        self._transactions: TransactionManager | None = self._sender.transactions
         self._sender.thread.start()
 
     def __enter__(self) -> KafkaProducer:
@@ -213,9 +227,18 @@ class KafkaProducer:
                 if timestamp_ms < 0:
                     raise ValueError(f"Invalid timestamp: {timestamp_ms}. Timestamp should always be non-negative.")
                 timestamp = timestamp_ms
-            return self._accumulator.append(
-                queues, chosen, timestamp, key_bytes, value_bytes, headers, callback, size, deadline_s
-            )
+            transactions = self._transactions
+            if transactions is None:
+                return self._accumulator.append(
+                    queues, chosen, timestamp, key_bytes, value_bytes, headers, callback, size, deadline_s
+                )
+            with transactions.sending(topic, chosen) as is_new_partition:
+                future = self._accumulator.append(
+                    queues, chosen, timestamp, key_bytes, value_bytes, headers, callback, size, deadline_s
+                )
+                if is_new_partition(future.partition):
+                    self._client.wakeup()
+                return future
         except (TimeoutException, BrokerError, AuthenticationException) as error:
             return self._refuse(topic, partition, error, callback)
         except (TypeError, BufferError) as error:
@@ -262,6 +285,79 @@ class KafkaProducer:
             thread.join()
         self._interceptors.close()
 
+    # --- transactions ------------------------------------------------------------------------------------------------
+
+    def init_transactions(self) -> None:
+        """Blocks for at most max.block.ms. Get a producer id, and end what an older producer of this transactional.id
+        left open: that one is fenced from now on.
+
+        Raises IllegalStateException without transactional.id, TimeoutException (call it again: it goes on),
+        TransactionalIdAuthorizationFailed, KafkaException.
+        """
+        self._await("init", self._transactional().init_transactions)
+
+    def begin_transaction(self) -> None:
+        """Every record sent from now on belongs to it. Raises ProducerFenced, IllegalStateException, KafkaException."""
+        self._timed("begin", self._transactional().begin_transaction)
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata
+    ) -> None:
+        """Blocks for at most max.block.ms. Commit offsets of what was read if, and only if, the transaction is.
+
+        `offsets` are of the next records to read; `group_metadata` is `KafkaConsumer.group_metadata()`, so that a
+        member that lost its partitions cannot commit. Raises CommitFailed (abort, then join again), TimeoutException,
+        ProducerFenced, GroupAuthorizationFailed, IllegalStateException, IllegalArgumentException, KafkaException.
+        """
+        if group_metadata.generation > 0 and not group_metadata.member_id:
+            raise IllegalArgumentException(
+                f"Passed in group metadata {group_metadata} has generationId > 0 but member.id "
+            )
+        transactions = self._transactional()
+        if offsets:
+            self._await("send-offsets", lambda: transactions.send_offsets(offsets, group_metadata))
+
+    def commit_transaction(self) -> None:
+        """Blocks for at most max.block.ms. Send what is left, then commit: all records of the transaction, or none.
+
+        Raises what a record failed with, or KafkaException around it: then abort. TimeoutException: call it again, it
+        goes on. ProducerFenced and other errors of the producer itself: close it.
+        """
+        self._await("commit", self._transactional().commit)
+
+    def abort_transaction(self) -> None:
+        """Blocks for at most max.block.ms. Records that were not sent yet fail; no consumer with
+        isolation.level=read_committed gets any. Raises as `commit_transaction`.
+        """
+        log.info("[%s] Aborting incomplete transaction", self._log_prefix)
+        self._await("abort", self._transactional().abort)
+
+    def _transactional(self) -> TransactionManager:
+        if self._transactions is None:
+            raise IllegalStateException(
+                "Transactional method invoked on a non-transactional producer."
+                if self._settings.idempotent
+                else "Cannot use transactional methods without enabling transactions by setting the transactional.id "
+                "configuration property"
+            )
+        if self._is_closed:
+            raise IllegalStateException("Cannot perform operation after producer has been closed")
+        return self._transactions
+
+    def _await(self, call: str, begin: Callable[[], TransactionResult]) -> None:
+        def run() -> None:
+            result = begin()
+            self._client.wakeup()
+            result.wait(self._settings.max_block_ms)
+
+        self._timed(call, run)
+
+    def _timed(self, call: str, run: Callable[[], None]) -> None:
+        """As in Java, calls that fail count for nothing."""
+        began_ns = time.monotonic_ns()
+        run()
+        self._metrics.transaction_ns[call] += time.monotonic_ns() - began_ns
+
     # --- what is known -----------------------------------------------------------------------------------------------
 
     def partitions_for(self, topic: str) -> list[PartitionMetadata]:
@@ -299,6 +395,8 @@ class KafkaProducer:
         future = failed_future(topic, UNKNOWN_PARTITION if partition is None else partition, error)
         if callback is not None:
             callback(future.metadata(), error)
+        if self._transactions is not None:
+            self._transactions.send_failed(error)
         return future
 
     def _ask_partitioner(

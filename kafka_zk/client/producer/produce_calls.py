@@ -54,6 +54,7 @@ def send_batches(
     batches: Sequence[ProducerBatch],
     acks: int,
     timeout_ms: int,
+    transactional_id: str | None,
     on_outcomes: Callable[[Outcomes, int], None],
 ) -> None:
     """Send one request; `on_outcomes(outcomes, throttle_ms)` is called once, within a poll, for all batches."""
@@ -65,7 +66,7 @@ def send_batches(
             data = PartitionProduceData(index=partition, records=batch.to_bytes())
             by_topic.setdefault(topic, []).append(data)
         topics = [TopicProduceData(name=topic, partition_data=data) for topic, data in by_topic.items()]
-        return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout_ms, topic_data=topics)
+        return ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=timeout_ms, topic_data=topics)
 
     def take(answer: ProduceResponse) -> None:
         answered: dict[tuple[str, int], PartitionProduceResponse] = {

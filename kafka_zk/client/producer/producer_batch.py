@@ -17,7 +17,7 @@ from typing import Any, Final
 from kafka_zk.client.producer.futures import BatchResult, RecordFuture, RecordMetadata
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.appending import BatchAppender
-from kafka_zk.record.batch import HEADER_SIZE, increment_sequence
+from kafka_zk.record.batch import HEADER_SIZE, TRANSACTIONAL_BIT, increment_sequence
 from kafka_zk.record.builder import assemble
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.types import Record
@@ -49,6 +49,7 @@ class ProducerBatch:
         self.producer_id = -1
         self.producer_epoch = -1
         self.base_sequence = NO_SEQUENCE
+        self.is_transactional = False
         self.sequence_was_reset = False
         self.record_count = 0
         self.records_bytes = 0
@@ -152,7 +153,7 @@ class ProducerBatch:
             self._payload,
             base_offset=0,
             leader_epoch=-1,
-            attributes=self._codec,
+            attributes=self._codec | (TRANSACTIONAL_BIT if self.is_transactional else 0),
             last_offset_delta=self.record_count - 1,
             base_timestamp=self._base_timestamp,
             max_timestamp=self._max_timestamp,
@@ -199,6 +200,7 @@ class ProducerBatch:
             if not parts or not parts[-1].append(timestamp, key, value, headers, callback, limit_bytes, 1.0):
                 part = ProducerBatch(self.topic_partition, self.created_ms, 0)
                 part.is_split_part = True
+                part.is_transactional = self.is_transactional
                 part.append(timestamp, key, value, headers, callback, limit_bytes, 1.0)
                 first_indexes.append(index)
                 parts.append(part)

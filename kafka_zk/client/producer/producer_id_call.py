@@ -26,7 +26,10 @@ NO_NODE_WAIT_MS = 20
 class ProducerIdCall:
     """At most one request is in flight."""
 
-    def __init__(self, client: NetworkClient, clock: Clock, backoff: ExponentialBackoff) -> None:
+    def __init__(
+        self, client: NetworkClient, clock: Clock, backoff: ExponentialBackoff, idempotence: Idempotence
+    ) -> None:
+        self._idempotence = idempotence
         self._client = client
         self._clock = clock
         self._backoff = backoff
@@ -34,10 +37,11 @@ class ProducerIdCall:
         self._not_before_ms = 0
         self._failure_count = 0
 
-    def ask_if_needed(self, idempotence: Idempotence, now_ms: int) -> None:
-        """Send InitProducerId to any broker if an id is missing."""
+    def advance(self, now_ms: int, *, has_batches: bool) -> None:
+        """Send InitProducerId to any broker if an id is missing, whether or not there is anything to send."""
         from kafka_zk.protocol.messages import init_producer_id as messages
 
+        idempotence = self._idempotence
         if not idempotence.needs_id or self._is_asking or now_ms < self._not_before_ms:
             return
         node_id = self._client.least_loaded_node()
@@ -73,8 +77,10 @@ class ProducerIdCall:
         )
 
     def wait_ms(self, now_ms: int) -> int:
-        """How long the client may sleep before `ask_if_needed` has to be called."""
-        return LONGEST_WAIT_MS if self._is_asking else max(NO_NODE_WAIT_MS, self._not_before_ms - now_ms)
+        """How long the client may sleep before `advance` has to be called."""
+        if self._is_asking or not self._idempotence.needs_id:
+            return LONGEST_WAIT_MS
+        return max(NO_NODE_WAIT_MS, self._not_before_ms - now_ms)
 
     def _try_later(self) -> None:
         self._failure_count += 1

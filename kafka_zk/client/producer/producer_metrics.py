@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kafka_zk.client.client_metrics import ClientMetrics, Meter, MetricName
 from kafka_zk.client.network.network_client import NetworkClient
@@ -19,6 +20,7 @@ from kafka_zk.metrics.windows import SampledStat
 GROUP = "producer-metrics"
 TOPIC_GROUP = "producer-topic-metrics"
 NODE_GROUP = "producer-node-metrics"
+TRANSACTION_CALLS = ("init", "begin", "send-offsets", "commit", "abort")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,14 @@ class ProducerMetrics:
         self._nodes: dict[int, SampledStat] = {}
         self.flush_ns = 0
         self.metadata_wait_ns = 0
+        self.transaction_ns = dict.fromkeys(TRANSACTION_CALLS, 0)
+        for call in TRANSACTION_CALLS:
+            metrics.gauge(GROUP, f"txn-{call}-time-ns-total", partial(self._transaction_ns, call))
         metrics.gauge(GROUP, "flush-time-ns-total", lambda _: self.flush_ns)
         metrics.gauge(GROUP, "metadata-wait-time-ns-total", lambda _: self.metadata_wait_ns)
+
+    def _transaction_ns(self, call: str, _: int) -> float:
+        return self.transaction_ns[call]
 
     def watch(self, accumulator: RecordAccumulator, client: NetworkClient) -> None:
         """Add gauges of other objects' values."""

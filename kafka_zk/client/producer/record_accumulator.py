@@ -87,6 +87,7 @@ class RecordAccumulator:
         self.waiting: dict[PartitionQueue, None] = {}
         """The queues that have batches, in the order they got the first."""
         self.flush_count = 0
+        self.is_completing = False
         self.is_closed = False
         self.sender_is_idle = False
         self.incomplete: dict[ProducerBatch, None] = {}
@@ -236,6 +237,7 @@ class RecordAccumulator:
             or self.pool.waiting_count
             or self.is_closed
             or self.flush_count
+            or self.is_completing
         ):
             return True, 0
         left_ms = settings.linger_ms - (now_ms - batch.created_ms)
@@ -280,6 +282,18 @@ class RecordAccumulator:
         for queue in list(self.waiting):
             while queue.batches:
                 taken.append(self.take_first(queue, 0))
+        return taken
+
+    def take_unsent(self) -> list[ProducerBatch]:
+        """Remove the batches that were never sent, to be failed: those of a transaction that is aborted."""
+        taken: list[ProducerBatch] = []
+        for queue in list(self.waiting):
+            taken += [batch for batch in queue.batches if not batch.has_sequence]
+            queue.batches = deque(batch for batch in queue.batches if batch.has_sequence)
+            if not queue.batches:
+                self.waiting.pop(queue, None)
+        for batch in taken:
+            batch.is_closed = True
         return taken
 
     def done(self, batch: ProducerBatch) -> None:

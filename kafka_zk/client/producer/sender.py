@@ -1,6 +1,6 @@
 """The sender thread: drains the accumulator, sends batches and handles the responses.
 
-Role        Acts. Owns the NetworkClient and the idempotent state.
+Role        Acts. Owns the NetworkClient, the sequences and the calls to coordinators; shares the transaction's state.
 Invariants  A drained batch is either in flight, put back into the accumulator, or done: never lost, never both.
             With one request in flight a connection, or without idempotence, a partition is muted while its batch is
             in flight, if order is required.
@@ -24,6 +24,9 @@ from kafka_zk.client.producer.producer_id_call import ProducerIdCall
 from kafka_zk.client.producer.producer_metrics import ProducerMetrics
 from kafka_zk.client.producer.record_accumulator import PartitionQueue, RecordAccumulator
 from kafka_zk.client.producer.settings import ProducerSettings
+from kafka_zk.client.producer.transactions.coordinator_calls import CoordinatorCalls
+from kafka_zk.client.producer.transactions.sequences import TransactionalSequences
+from kafka_zk.client.producer.transactions.transaction_manager import TransactionManager
 from kafka_zk.clock import Clock
 from kafka_zk.protocol.errors import ErrorCode, is_retriable
 from kafka_zk.protocol.types import TopicPartition
@@ -52,7 +55,24 @@ class Sender:
         clock: Clock,
         log_prefix: str,
     ) -> None:
-        self.idempotence = Idempotence() if settings.idempotent else None
+        self.transactions: TransactionManager | None = None
+        self.idempotence: Idempotence | None = None
+        self._calls: ProducerIdCall | CoordinatorCalls | None = None
+        self._transactional_id = settings.transactional_id
+        if settings.transactional_id is not None:
+            manager = self.transactions = TransactionManager(settings.transactional_id)
+            sequences = self.idempotence = TransactionalSequences(manager)
+            self._calls = CoordinatorCalls(
+                manager,
+                client,
+                clock,
+                settings.retry_backoff,
+                transaction_timeout_ms=settings.transaction_timeout_ms,
+                on_producer=sequences.take_producer,
+            )
+        elif settings.idempotent:
+            self.idempotence = Idempotence()
+            self._calls = ProducerIdCall(client, clock, settings.retry_backoff, self.idempotence)
         self._settings = settings
         self._accumulator = accumulator
         self._client = client
@@ -62,7 +82,6 @@ class Sender:
         self._log_prefix = log_prefix
         self._latencies = NodeLatencies(settings.availability_timeout_ms)
         self._under_way: dict[ProducerBatch, None] = {}
-        self._id_call = ProducerIdCall(client, clock, settings.retry_backoff)
         self._drain_from: dict[int, int] = {}
         self._is_closing = False
         self._is_forced = False
@@ -82,6 +101,8 @@ class Sender:
             self._accumulator.close()
             self._abort_all(KafkaException("Producer is closed forcefully."))
             self._client.close()
+            if self.transactions is not None:
+                self.transactions.close()
 
     def close(self) -> None:
         """Send what is queued, then end."""
@@ -96,7 +117,9 @@ class Sender:
     def _may_stop(self) -> bool:
         if self._is_forced:
             return True
-        return self._is_closing and not self._accumulator.incomplete
+        if not self._is_closing or self._accumulator.incomplete:
+            return False
+        return self.transactions is None or not self.transactions.end_for_close()
 
     def _run_once_safely(self) -> None:
         try:
@@ -108,20 +131,32 @@ class Sender:
     def run_once(self) -> None:
         """Blocks for at most a poll. One iteration: settle ids, expire, drain, send, poll."""
         now_ms = self._clock.monotonic_ms()
-        idempotence = self.idempotence
-        if idempotence is not None:
+        idempotence, calls = self.idempotence, self._calls
+        if idempotence is not None and calls is not None:
             idempotence.resolve()
             idempotence.raise_epoch_if_needed()
             if idempotence.fatal_error is not None:
                 self._abort_all(idempotence.fatal_error)
-            self._id_call.ask_if_needed(idempotence, now_ms)
+            if self.transactions is not None:
+                self._follow(self.transactions)
+            calls.advance(now_ms, has_batches=bool(self._accumulator.incomplete))
         wait_ms = self._send_what_is_ready(now_ms)
-        if idempotence is not None and idempotence.needs_id:
-            wait_ms = min(wait_ms, self._id_call.wait_ms(now_ms))
+        if calls is not None:
+            wait_ms = min(wait_ms, calls.wait_ms(now_ms))
         if idempotence is not None and idempotence.fatal_error is not None:
             # Records that came since, from a callback perhaps, are aborted by the next iteration. Nothing wakes it.
             wait_ms = min(wait_ms, self._settings.retry_backoff.wait_ms(1))
         self._client.poll(min(max(wait_ms, 0) / 1000, LONGEST_POLL_S))
+
+    def _follow(self, transactions: TransactionManager) -> None:
+        """Send batches at once while the transaction ends; fail those that must not be sent any more."""
+        error = transactions.unsent_error
+        with self._accumulator.lock:
+            self._accumulator.is_completing = transactions.is_completing
+            unsent = [] if error is None else self._accumulator.take_unsent()
+        for batch in unsent:
+            batch.fail(lambda _: error)  # type: ignore[arg-type, return-value]
+            self._accumulator.done(batch)
 
     # --- draining ----------------------------------------------------------------------------------------------------
 
@@ -227,6 +262,7 @@ class Sender:
             batches,
             self._settings.acks,
             self._settings.request_timeout_ms,
+            self._transactional_id,
             lambda outcomes, throttle_ms: self._take_outcomes(node_id, outcomes, now_ms, throttle_ms),
         )
 
@@ -338,9 +374,7 @@ class Sender:
         may_have_been_taken: bool,
     ) -> None:
         if self.idempotence is not None:
-            if error in (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION):
-                self.idempotence.fatal_error = error_of(0)
-            self.idempotence.failed(batch, error, may_have_been_taken=may_have_been_taken)
+            self.idempotence.failed(batch, error, may_have_been_taken=may_have_been_taken, exception=error_of(0))
         self._metrics.failed(batch, self._clock.monotonic_ms())
         batch.fail(error_of)
         self._accumulator.done(batch)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_zk.client.config import ClientConfig
-from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.network.backoff import ExponentialBackoff, backoff_of
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.record.compression import Codec
@@ -43,16 +42,15 @@ class ProducerSettings:
     adaptive_partitioning: bool
     availability_timeout_ms: int
     ignore_keys: bool
+    transactional_id: str | None
+    transaction_timeout_ms: int
 
 
 def producer_settings(config: ClientConfig) -> ProducerSettings:
-    """Raises ConfigException where values contradict each other, KafkaException for transactions."""
-    if config.text("transactional.id"):
-        raise KafkaException(
-            "transactional.id cannot be used: transactions are not supported yet; "
-            "enable.idempotence=true writes each record exactly once and in order."
-        )
+    """Raises ConfigException where values contradict each other."""
     idempotent = _idempotent(config)
+    if not idempotent and config.given("transactional.id") is not None:
+        raise ConfigException("Cannot set a transactional.id without also enabling idempotence.")
     codec = Codec[config.text("compression.type").upper()]
     level_key = f"compression.{codec.name.lower()}.level"
     return ProducerSettings(
@@ -73,6 +71,8 @@ def producer_settings(config: ClientConfig) -> ProducerSettings:
         adaptive_partitioning=config.boolean("partitioner.adaptive.partitioning.enable"),
         availability_timeout_ms=config.integer("partitioner.availability.timeout.ms"),
         ignore_keys=config.boolean("partitioner.ignore.keys"),
+        transactional_id=config.text("transactional.id") or None,
+        transaction_timeout_ms=config.integer("transaction.timeout.ms"),
     )
 
 

@@ -15,6 +15,7 @@ from kafka_zk.tools.common.throughput import Throttle
 from kafka_zk.tools.producer_perf_test import payloads
 from kafka_zk.tools.producer_perf_test.options import PARSER, producer_properties
 from kafka_zk.tools.producer_perf_test.statistics import Statistics
+from kafka_zk.tools.producer_perf_test.transactions import TimedTransactions
 
 if TYPE_CHECKING:
     from kafka_zk.client.producer.kafka_producer import KafkaProducer
@@ -64,7 +65,8 @@ def _payload(values: Mapping[str, Any]) -> payloads.Payload:
 def _send_all(
     producer: KafkaProducer, values: Mapping[str, Any], payload: payloads.Payload, statistics: Statistics
 ) -> None:
-    topic, throughput = values["topic"], values["throughput"]
+    topic, throughput, duration_ms = values["topic"], values["throughput"], values["transaction-duration-ms"]
+    transactions = TimedTransactions(producer, duration_ms) if duration_ms > 0 else None
     send, is_due, wait = producer.send, None, None
     if throughput >= 0:
         throttle = Throttle(throughput, _now_ms())
@@ -72,9 +74,15 @@ def _send_all(
     for number in range(values["num-records"]):
         value = payload(number)
         start_ms = _now_ms()
+        if transactions is not None:
+            transactions.before(start_ms)
         send(topic, value, callback=_counting(statistics, start_ms, len(value)))
+        if transactions is not None:
+            transactions.after(start_ms)
         if is_due is not None and wait is not None and is_due(number, start_ms):
             wait()
+    if transactions is not None:
+        transactions.end()
 
 
 def _counting(statistics: Statistics, start_ms: int, size_bytes: int) -> Callable[[object, Exception | None], None]:

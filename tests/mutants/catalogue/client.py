@@ -127,7 +127,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what was sent before a gap is settled under its own epoch",
         file="kafka_zk/client/producer/idempotence.py",
-        old="            if not in_flight or _is_at_or_after(in_flight[0].base_sequence, sequence):",
+        old="            if not in_flight or is_at_or_after(in_flight[0].base_sequence, sequence):",
         new="            if in_flight is not None:",
         tests="tests/unit/client/producer/test_idempotence.py -k unsent",
     ),

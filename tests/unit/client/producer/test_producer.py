@@ -266,7 +266,9 @@ def test_a_request_that_cannot_be_made_is_not_tried_again() -> None:
 
     batch = ProducerBatch(TopicPartition("t", 0), 0, 0)
     outcomes: list[ProduceOutcome] = []
-    send_batches(cast(Any, Network()), 1, [batch], -1, 1000, lambda found, _: outcomes.extend(o for _, o in found))
+    send_batches(
+        cast(Any, Network()), 1, [batch], -1, 1000, None, lambda found, _: outcomes.extend(o for _, o in found)
+    )
     (outcome,) = outcomes
     assert not is_retriable(outcome.error)
     assert str(errors_of(outcome)(0)) == "MemoryError: none left"
@@ -466,7 +468,10 @@ def test_what_is_not_bytes_needs_a_serializer(broker: TakingBroker, produce: Pro
 @pytest.mark.parametrize(
     ("config", "error", "message"),
     [
-        ({"transactional.id": "a"}, KafkaException, "transactions are not supported yet"),
+        ({"transactional.id": "a", "enable.idempotence": False}, ConfigException, "without also enabling idempotence"),
+        ({"transactional.id": "a", "acks": 1}, ConfigException, "Cannot set a transactional.id without also enabling"),
+        ({"transactional.id": "a", "retries": 0}, ConfigException, "Cannot set a transactional.id without also"),
+        ({"transactional.id": ""}, ConfigException, "String must be non-empty"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "/nowhere"}, KafkaException, "Failed to construct"),
         ({"enable.idempotence": True, "acks": 1}, ConfigException, "Must set acks to all"),
         ({"enable.idempotence": True, "retries": 0}, ConfigException, "Must set retries to non-zero"),
