@@ -80,17 +80,7 @@ def each_topic(*inner: Each) -> tuple[Each, ...]:
 PARTITIONS = Each("partitions", "partitions")
 
 UNSERVED: Mapping[int, Form] = {
-    24: Form(
-        (
-            Each(
-                "v3_and_below_topics",
-                "results_by_topic_v3_and_below",
-                inner=(Each("partitions", "results_by_partition", key="partition_index"),),
-            ),
-        )
-    ),
     28: Form(each_topic(PARTITIONS)),
-    65: Form((Each("transactional_ids", "transaction_states", key="transactional_id"),)),
 }
 """By API key: the forms of APIs without a handler yet; later their handlers declare them."""
 

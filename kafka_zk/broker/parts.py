@@ -50,6 +50,7 @@ from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator
 from kafka_zk.coordinator.lag.gauges import GroupLag
+from kafka_zk.coordinator.transaction.coordinator import TransactionCoordinator
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.segments.open_segments import connections_for, raise_descriptor_limit
@@ -66,7 +67,7 @@ from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.protocol.errors import UnsupportedVersion
-from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.security.tokens.rules import TokenRules
@@ -312,7 +313,7 @@ class Parts:
             replica_manager=self._replica_manager,
             metadata_cache=self._metadata_cache,
             metrics=self._metrics,
-            offsets_partition_count=self._offsets_partition_count,
+            offsets_partition_count=lambda: self._partition_count(GROUP_METADATA_TOPIC),
             gone_topics=lambda topics: gone_topics(self._zk, topics),
         )
         self._group_coordinator.startup()
@@ -325,6 +326,24 @@ class Parts:
             pause=lambda: gevent.sleep(0),
             clock=self._clock,
         ).register(self._metrics)
+        self._producer_ids = ProducerIdManager(
+            broker_id=self.broker_id,
+            broker_epoch=lambda: self._membership.broker_epoch,
+            controller=self._controller_channel,
+            clock=self._clock,
+        )
+        self._transaction_coordinator = TransactionCoordinator(
+            config=self.config,
+            clock=self._clock,
+            replica_manager=self._replica_manager,
+            metadata_cache=self._metadata_cache,
+            metrics=self._metrics,
+            peers=self._peer_channels(f"broker-{self.broker_id}-txn-marker-sender"),
+            producer_ids=self._producer_ids,
+            state_partition_count=lambda: self._partition_count(TRANSACTION_STATE_TOPIC),
+        )
+        self._transaction_coordinator.startup()
+        self.stops.add("transaction coordinator", self._transaction_coordinator.shutdown)
 
     @property
     def _controllers_listener(self) -> str:
@@ -359,9 +378,10 @@ class Parts:
         nodes = self._metadata_cache.alive_brokers(self.config.inter_broker_listener_name)
         return [node for node in nodes if node.id != self.broker_id]
 
-    def _offsets_partition_count(self) -> int | None:
-        topic = topic_assignment(self._zk, GROUP_METADATA_TOPIC)
-        return None if topic is None else len(topic.partitions)
+    def _partition_count(self, topic: str) -> int | None:
+        """Blocks. In ZooKeeper; None if the topic does not exist yet."""
+        found = topic_assignment(self._zk, topic)
+        return None if found is None else len(found.partitions)
 
     def _start_controller(self) -> None:
         settings = ControllerSettings.from_config(self.config, self.broker_id)
@@ -417,12 +437,8 @@ class Parts:
         services.config_admin = ConfigAdmin(
             self._zk, self._metadata_cache, self._broker_configs, self.broker_id, LogLevels(self._switch_request_log)
         )
-        services.producer_ids = ProducerIdManager(
-            broker_id=self.broker_id,
-            broker_epoch=lambda: self._membership.broker_epoch,
-            controller=self._controller_channel,
-            clock=self._clock,
-        )
+        services.producer_ids = self._producer_ids
+        services.transaction_coordinator = self._transaction_coordinator
         found = features(self._zk)
         services.finalized_features_epoch = found[1].version if found else 0
 

@@ -1,8 +1,6 @@
-"""FindCoordinator (key 10, v0-6): which broker coordinates a group.
+"""FindCoordinator (key 10, v0-6): which broker coordinates a group or a transactional id.
 
 v1 types of keys · v4 several keys · v6 share groups, which ZooKeeper mode does not have
-Differs from Kafka: there is no transaction coordinator yet, so every transactional id is refused with the fatal
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED; any retriable code would leave the producer waiting for ever.
 Source      KafkaApis.handleFindCoordinatorRequest, FindCoordinatorResponse.
 """
 
@@ -23,10 +21,9 @@ from kafka_zk.protocol.errors import (
     CoordinatorNotAvailable,
     ErrorCode,
     InvalidRequest,
-    TransactionalIdAuthorizationFailed,
     error_class_for,
 )
-from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafka_zk.protocol.messages.find_coordinator import (
     FIND_COORDINATOR_REQUEST,
     FIND_COORDINATOR_RESPONSE,
@@ -65,7 +62,7 @@ ERRORS = Form(
 
 @api(FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE, errors=ERRORS)
 def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:
-    """Blocks while __consumer_offsets is created."""
+    """Blocks while the coordinators' topic is created."""
     if ctx.api_version < SEVERAL_KEYS_FROM:
         node, error = _find(request.key, request.key_type, ctx)
         return FindCoordinatorResponse(
@@ -98,32 +95,37 @@ def _find(key: str, key_type: int, ctx: RequestContext) -> _Found:
 
 
 def _coordinator_of(key: str, key_type: int, ctx: RequestContext) -> Node:
-    if key_type == TRANSACTION:
-        authorize(ctx, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
-        raise TransactionalIdAuthorizationFailed
     if key_type == SHARE and ctx.api_version >= SHARE_FROM:
         authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
         raise CoordinatorNotAvailable
     if key_type == SHARE:
         raise InvalidRequest
-    if key_type != GROUP:
-        raise _UnknownKeyType
-    authorize(ctx, Operation.DESCRIBE, ResourceType.GROUP, key)
+    if key_type == GROUP:
+        authorize(ctx, Operation.DESCRIBE, ResourceType.GROUP, key)
+        return _leader(GROUP_METADATA_TOPIC, ctx.services.group_coordinator.partition_for(key), ctx)
+    if key_type == TRANSACTION:
+        authorize(ctx, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
+        return _leader(TRANSACTION_STATE_TOPIC, ctx.services.transaction_coordinator.partition_for(key), ctx)
+    raise _UnknownKeyType
+
+
+def _leader(name: str, index: int, ctx: RequestContext) -> Node:
+    """Blocks while the topic is created. Raises CoordinatorNotAvailable."""
     cache = ctx.services.metadata_cache
-    topic = cache.topic(GROUP_METADATA_TOPIC)
+    topic = cache.topic(name)
     if topic is None:
-        _create_offsets_topic(ctx)
+        _create_topic(name, ctx)
         raise CoordinatorNotAvailable
-    partition = topic.partitions.get(ctx.services.group_coordinator.partition_for(key))
+    partition = topic.partitions.get(index)
     node = None if partition is None else cache.node(partition.leader, ctx.listener_name)
     if node is None:
         raise CoordinatorNotAvailable
     return node
 
 
-def _create_offsets_topic(ctx: RequestContext) -> None:
+def _create_topic(name: str, ctx: RequestContext) -> None:
     """Blocks. The client retries, so a failure (too few brokers, ZooKeeper unreachable) is only logged."""
     try:
-        ctx.services.topic_admin.auto_create(GROUP_METADATA_TOPIC, mutation_quota(ctx, strict_from=None).record)
+        ctx.services.topic_admin.auto_create(name, mutation_quota(ctx, strict_from=None).record)
     except BrokerError as error:
-        log.warning("Could not create %s yet: %s", GROUP_METADATA_TOPIC, error)
+        log.warning("Could not create %s yet: %s", name, error)

@@ -14,7 +14,7 @@ from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.decisions.actions import JoinResult
 from kafka_zk.coordinator.group.decisions.joining import Join
-from kafka_zk.coordinator.group.decisions.records import LONGEST_STRING_BYTES, is_storable
+from kafka_zk.coordinator.placement import LONGEST_STRING_BYTES, is_storable
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import InvalidRequest
 from kafka_zk.protocol.messages.join_group import (

@@ -1,8 +1,7 @@
-"""InitProducerId (key 22, v0-5): an id for an idempotent producer.
+"""InitProducerId (key 22, v0-5): an id for an idempotent producer, or the next epoch of a transactional one.
 
-A transactional id is refused with a fatal error until there is a transaction coordinator: any retriable code would
-leave the producer waiting for ever, and an id without a coordinator would let it believe in transactions.
-Source      TransactionCoordinator.handleInitProducerId (its branch without a transactional id).
+v3 a producer may say who it was (KIP-360) · v4 PRODUCER_FENCED
+Source      KafkaApis.handleInitProducerIdRequest, TransactionCoordinator.handleInitProducerId.
 """
 
 from __future__ import annotations
@@ -11,8 +10,11 @@ from kafka_zk.api.authorization import CLUSTER_NAME, Audit, Operation, ResourceT
 from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.txn.fencing import as_known
+from kafka_zk.coordinator.transaction.coordinator import Initialized
+from kafka_zk.coordinator.transaction.decisions.requests import ProducerIdAndEpoch
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import ClusterAuthorizationFailed, InvalidRequest, TransactionalIdAuthorizationFailed
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, InvalidRequest
 from kafka_zk.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID_REQUEST,
     INIT_PRODUCER_ID_RESPONSE,
@@ -22,6 +24,7 @@ from kafka_zk.protocol.messages.init_producer_id import (
 
 NONE = -1
 FIRST_EPOCH = 0
+PRODUCER_FENCED_FROM = 4
 
 
 @api(
@@ -30,19 +33,36 @@ FIRST_EPOCH = 0
     errors=Form(constants={"producer_id": NONE, "producer_epoch": NONE}),
 )
 def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> Pending[InitProducerIdResponse]:
-    """Waits up to a second for the first block of ids. Raises BrokerError."""
+    """Waits up to a second for the first block of ids; blocks while the transaction's record is written.
+
+    Raises BrokerError.
+    """
     if request.transactional_id is not None:
         authorize(ctx, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
-        raise TransactionalIdAuthorizationFailed
-    if not (
+    elif not (
         ctx.may(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME, Audit.FILTER)
         or ctx.may_on_any(Operation.WRITE, ResourceType.TOPIC)
     ):
         raise ClusterAuthorizationFailed
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise InvalidRequest
-    return ctx.services.producer_ids.next_producer_id().then(_response)
+    if request.transactional_id is None:
+        return ctx.services.producer_ids.next_producer_id().then(_of_idempotent)
+
+    def answer(initialized: Initialized) -> InitProducerIdResponse:
+        return InitProducerIdResponse(
+            error_code=as_known(initialized.error, ctx.api_version, PRODUCER_FENCED_FROM),
+            producer_id=initialized.producer_id,
+            producer_epoch=initialized.producer_epoch,
+        )
+
+    known = request.producer_id != NONE
+    return ctx.services.transaction_coordinator.init_producer_id(
+        request.transactional_id,
+        timeout_ms=request.transaction_timeout_ms,
+        expected=ProducerIdAndEpoch(request.producer_id, request.producer_epoch) if known else None,
+    ).then(answer)
 
 
-def _response(producer_id: int) -> InitProducerIdResponse:
+def _of_idempotent(producer_id: int) -> InitProducerIdResponse:
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)

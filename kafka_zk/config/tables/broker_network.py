@@ -60,7 +60,7 @@ NETWORK_KEYS: tuple[Config, ...] = (
     Config("socket.connection.setup.timeout.max.ms", LONG, 30_000, None, MEDIUM,
            "Longest wait for a connection to be set up."),
     Config("socket.connection.setup.timeout.ms", LONG, 10_000, None, MEDIUM,
-           "First wait for a connection to be set up."),
+           "First wait for a connection to be set up.", read_by="broker.peers"),
     Config("socket.listen.backlog.size", INT, 50, at_least(1), MEDIUM,
            "Connections that may wait to be accepted.", read_by="network.settings"),
     Config("socket.receive.buffer.bytes", INT, 100 * KIB, None, HIGH,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import gevent
@@ -32,14 +31,13 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.joining import Join, check_session_timeout, join_group
 from kafka_zk.coordinator.group.decisions.membership import delete, heartbeat, leave
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
-from kafka_zk.coordinator.group.decisions.records import REMEMBERED_LENGTH, is_storable
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
 from kafka_zk.coordinator.group.manager import GroupManager, log_lines
 from kafka_zk.coordinator.group.metrics import GroupMetrics, register_gauges, register_timers
 from kafka_zk.coordinator.group.offset_store import CommitCodes, Committer, FetchedOffset, OffsetStore
 from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.leadership import TopicLeadership
-from kafka_zk.coordinator.placement import partition_for
+from kafka_zk.coordinator.placement import Placement, is_storable
 from kafka_zk.coordinator.state_log import NO_PRODUCER, Producer, StateLog
 from kafka_zk.giving_way import in_turns
 from kafka_zk.metrics import MetricsRegistry
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
     from kafka_zk.replication.manager import ReplicaManager
 
 MS_PER_MINUTE = 60_000
-REMEMBERED_GROUPS = 10_000
 LEAVERS_AT_ONCE = 100
 log = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
@@ -92,9 +89,7 @@ class GroupCoordinator:
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
         self._offsets_partition_count = offsets_partition_count
-        self._partition_count = config.offsets_topic_num_partitions
-        # Cached: each request asks several times for the same groups.
-        self._partition_for = lru_cache(REMEMBERED_GROUPS)(partition_for)
+        self._placement = Placement(config.offsets_topic_num_partitions)
         self._new_uuid = new_uuid
         self._is_active = False
         self._group_metrics = GroupMetrics(metrics)
@@ -150,7 +145,7 @@ class GroupCoordinator:
         """Blocks. Start serving, and follow leadership and deleted topics. Call it before the controller starts."""
         count = self._offsets_partition_count()
         if count is not None:
-            self._partition_count = count
+            self._placement.partition_count = count
         self.leadership.follow(self._replica_manager)
         self._metadata_cache.on_change(lambda _, deleted: self.handle_deleted_partitions(deleted))
         self._manager.startup()
@@ -167,10 +162,10 @@ class GroupCoordinator:
         """The controller deleted these partitions. Does not switch."""
         self._manager.handle_deleted_partitions(partitions)
 
-    def partition_for(self, group_id: str) -> int:
-        """The partition of __consumer_offsets that stores the group: its leader is the coordinator."""
-        find = self._partition_for if len(group_id) <= REMEMBERED_LENGTH else partition_for
-        return find(group_id, self._partition_count)
+    @property
+    def partition_for(self) -> Callable[[str], int]:
+        """The partition of __consumer_offsets that stores a group: its leader is the coordinator."""
+        return self._placement.partition_for
 
     def _check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
         """NONE if this broker coordinates the group, else the error."""

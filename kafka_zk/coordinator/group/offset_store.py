@@ -19,10 +19,11 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.membership import check_commit
 from kafka_zk.coordinator.group.decisions.offset_deletion import may_delete_offsets
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
-from kafka_zk.coordinator.group.decisions.records import is_storable, offset_key, offset_value
+from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
 from kafka_zk.coordinator.group.manager import GroupManager
 from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.performer import Performer
+from kafka_zk.coordinator.placement import is_storable
 from kafka_zk.coordinator.state_log import NO_PRODUCER, Producer, StateLog
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode

@@ -21,6 +21,7 @@ from kafka_zk.api.data import fetch, produce
 from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
 from kafka_zk.api.group.list_groups import list_groups
 from kafka_zk.api.late_answers import then_apart
+from kafka_zk.coordinator.transaction.coordinator import Initialized
 from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.parts import IN_MEMORY
@@ -104,6 +105,16 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         commit_offsets=lambda *_, **__: completed({}),
     )
     made.services.group_coordinator = coordinator
+    transactions: Any = SimpleNamespace(
+        partition_for=lambda _: 0,
+        add_partitions=lambda *_: completed(ErrorCode.NONE),
+        verify_partitions=lambda _, __, partitions: dict.fromkeys(partitions, ErrorCode.NONE),
+        end_transaction=lambda *_, **__: completed(ErrorCode.NONE),
+        init_producer_id=lambda *_, **__: completed(Initialized(ErrorCode.NONE, 0, 0)),
+        describe=lambda _: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+        all_transactions=list,
+    )
+    made.services.transaction_coordinator = transactions
     nobody: Any = SimpleNamespace(is_active=False, active_controller=None)
     made.services.controller = nobody
     yield made

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.placement import REMEMBERED_LENGTH
 from kafka_zk.protocol.messages.records import (
     GROUP_METADATA_KEY,
     GROUP_METADATA_VALUE,
@@ -41,12 +42,6 @@ NO_TIMESTAMP = -1
 
 REMEMBERED_KEYS = 4_096
 """A consumer commits the same partitions again and again."""
-
-REMEMBERED_LENGTH = 255
-"""Longest group id to cache: a client could make up longer ones until memory is full."""
-
-LONGEST_STRING_BYTES = 2**15 - 1
-"""Of each string in a record, in UTF-8. A request may hold more: each byte that is no UTF-8 becomes three."""
 
 _new = tuple.__new__
 """What a NamedTuple's own constructor calls, without the detour."""
@@ -91,11 +86,6 @@ _remembered_key = lru_cache(REMEMBERED_KEYS)(_offset_key)
 
 def group_key(group_id: str) -> bytes:
     return encode_versioned(GROUP_METADATA_KEY, GroupMetadataKey(group=group_id), GROUP_KEY_VERSION)
-
-
-def is_storable(text: str) -> bool:
-    """Whether a record can hold this string."""
-    return len(text) <= LONGEST_STRING_BYTES // 4 or len(text.encode()) <= LONGEST_STRING_BYTES
 
 
 def read_key(key: Buffer) -> Key:

@@ -9,6 +9,7 @@ Source      TransactionLog.scala and TransactionStateManager.loadTransactionMeta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kafka_zk.coordinator.transaction.decisions.states import TransactionState
@@ -78,6 +79,7 @@ class LogReplay:
     def __init__(self) -> None:
         self._latest: dict[bytes, bytes] = {}
         self.record_count = 0
+        self.unknown_count = 0
 
     def apply(self, batch: Batch) -> None:
         """Replay the next batch. Raises the errors of undecodable records."""
@@ -93,13 +95,11 @@ class LogReplay:
             else:
                 self._latest[key] = value
 
-    def transactions(self) -> tuple[list[Transaction], int]:
-        """The transactions, and how many records had a key of a version that we do not know. Raises DecodeError."""
-        found = []
-        unknown_count = 0
+    def transactions(self) -> Iterator[Transaction]:
+        """The transactions; `unknown_count` has then counted keys of unknown versions. Raises DecodeError."""
+        self.unknown_count = 0
         for key, value in self._latest.items():
             if payload_version(key) != KEY_VERSION:
-                unknown_count += 1
+                self.unknown_count += 1
                 continue
-            found.append(read_transaction(decode_versioned(TRANSACTION_LOG_KEY, key).transactional_id, value))
-        return found, unknown_count
+            yield read_transaction(decode_versioned(TRANSACTION_LOG_KEY, key).transactional_id, value)

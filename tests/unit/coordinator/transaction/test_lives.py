@@ -78,7 +78,7 @@ class Lives(RuleBasedStateMachine):
         if records:
             for batch in batches(build_batch(records)):
                 replay.apply(batch)
-        found, _ = replay.transactions()
+        found = list(replay.transactions())
         self.transaction = found[0] if found else self._new()
         if self.transaction.state in ENDING:
             # The next coordinator writes the markers again.

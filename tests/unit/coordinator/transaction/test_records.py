@@ -64,7 +64,8 @@ def replayed(*all_batches: Batch) -> tuple[dict[str, Transaction], int]:
     replay = LogReplay()
     for batch in all_batches:
         replay.apply(batch)
-    found, unknown = replay.transactions()
+    found = list(replay.transactions())
+    unknown = replay.unknown_count
     return {each.transactional_id: each for each in found}, unknown
 
 

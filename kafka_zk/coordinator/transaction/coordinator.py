@@ -1,0 +1,400 @@
+"""TransactionCoordinator: serves the transaction APIs for the transactional ids that this broker coordinates.
+
+Role        Acts: finds the transaction, decides, has the decision stored, and then answers. An end that is stored is
+            answered before its markers are written.
+Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.
+            What was decided is finished, whatever happens to its markers or to the log meanwhile: by this broker, or by
+            the next coordinator.
+Source      Kafka 3.9 TransactionCoordinator.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_zk.clock import Clock, Timer
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.coordinator.leadership import TopicLeadership
+from kafka_zk.coordinator.placement import Placement, is_storable
+from kafka_zk.coordinator.state_log import StateLog
+from kafka_zk.coordinator.tasks import Tasks
+from kafka_zk.coordinator.transaction.decisions.requests import (
+    Need,
+    ProducerIdAndEpoch,
+    add_partitions,
+    end_transaction,
+    finish_transaction,
+    init_producer_id,
+    is_timed_out,
+    verify_partitions,
+)
+from kafka_zk.coordinator.transaction.decisions.states import TransactionState
+from kafka_zk.coordinator.transaction.decisions.transaction import NO_EPOCH, NO_PRODUCER_ID, Change, Transaction
+from kafka_zk.coordinator.transaction.manager import Done, TransactionManager, log_lines
+from kafka_zk.coordinator.transaction.markers import Markers, MarkerSender
+from kafka_zk.coordinator.transaction.metrics import loading_times, register_queues
+from kafka_zk.giving_way import in_slices
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.network.pending import Pending, completed
+from kafka_zk.protocol.errors import BrokerError, ErrorCode
+from kafka_zk.protocol.internal_topics import TRANSACTION_STATE_TOPIC
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.compression import Codec
+
+if TYPE_CHECKING:
+    from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
+    from kafka_zk.metadata.cache import MetadataCache
+    from kafka_zk.metadata.peer_channels import PeerChannels
+    from kafka_zk.replication.manager import ReplicaManager
+
+ALL_REPLICAS = -1
+STORE_AGAIN_MS = 100
+"""Until the last record of a transaction, which could not be stored, is tried again."""
+
+COMPLETIONS = "TransactionMarkerChannelManager"
+
+log = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
+
+
+class Initialized(NamedTuple):
+    """The answer to InitProducerId; without an id if there was an error."""
+
+    error: ErrorCode
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_EPOCH
+
+
+class TransactionCoordinator:
+    """Serves once `startup` has run and a partition is loaded.
+
+    `state_partition_count()` gives the partitions of __transaction_state in ZooKeeper, None if the topic does not exist
+    yet; it may block and is asked once.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        clock: Clock,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        metrics: MetricsRegistry,
+        peers: PeerChannels,
+        producer_ids: ProducerIdManager,
+        state_partition_count: Callable[[], int | None],
+    ) -> None:
+        self._clock = clock
+        self._replica_manager = replica_manager
+        self._producer_ids = producer_ids
+        self._state_partition_count = state_partition_count
+        self._placement = Placement(config.transaction_state_log_num_partitions)
+        self._max_timeout_ms = config.transaction_max_timeout_ms
+        self._abort_interval_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        self._is_active = False
+        self._abort_timer: Timer | None = None
+        self._waiting_to_store = 0
+        self._completions = Tasks(COMPLETIONS)
+        self._manager = TransactionManager(
+            clock=clock,
+            log=StateLog(
+                TRANSACTION_STATE_TOPIC,
+                replica_manager,
+                clock,
+                required_acks=ALL_REPLICAS,
+                timeout_ms=config.request_timeout_ms,
+                codec=Codec.NONE,
+                log=log_lines,
+            ),
+            partition_of=self.partition_for,
+            resume=self._finish,
+            expiration_ms=config.transactional_id_expiration_ms,
+            check_interval_ms=config.transaction_remove_expired_transaction_cleanup_interval_ms,
+            took_to_load=loading_times(metrics),
+        )
+        self.leadership = TopicLeadership(
+            TRANSACTION_STATE_TOPIC, elected=self._manager.elected, resigned=self._manager.resigned
+        )
+        self._markers = MarkerSender(peers=peers, metadata_cache=metadata_cache, clock=clock)
+        register_queues(
+            metrics,
+            unknown_destination=lambda: self._markers.unknown_destination_count,
+            append_retries=lambda: self._waiting_to_store,
+        )
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    def startup(self) -> None:
+        """Blocks. Start serving, and follow leadership. Call it before the controller starts."""
+        count = self._state_partition_count()
+        if count is not None:
+            self._placement.partition_count = count
+        self.leadership.follow(self._replica_manager)
+        self._manager.startup()
+        self._completions.start()
+        self._await_next_check()
+        self._is_active = True
+        log.info("[TransactionCoordinator] Startup complete.")
+
+    def shutdown(self) -> None:
+        """Blocks. Respond to everything with COORDINATOR_NOT_AVAILABLE from now on."""
+        self._is_active = False
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
+        self._completions.stop()
+        self._manager.shutdown()
+        log.info("[TransactionCoordinator] Shutdown complete.")
+
+    @property
+    def partition_for(self) -> Callable[[str], int]:
+        """The partition of __transaction_state that keeps an id: its leader is the coordinator."""
+        return self._placement.partition_for
+
+    def _check(self, transactional_id: str) -> ErrorCode:
+        """NONE if this broker coordinates the id, else the error."""
+        if not transactional_id or not is_storable(transactional_id):
+            return ErrorCode.INVALID_REQUEST
+        return self._manager.check(transactional_id) if self._is_active else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    # --- a producer begins -------------------------------------------------------------------------------------------
+
+    def init_producer_id(
+        self, transactional_id: str, *, timeout_ms: int, expected: ProducerIdAndEpoch | None
+    ) -> Pending[Initialized]:
+        """Blocks while a fresh id is waited for, and while the change is written."""
+        if not transactional_id:
+            return completed(Initialized(ErrorCode.INVALID_REQUEST))
+        if not 0 < timeout_ms <= self._max_timeout_ms:
+            return completed(Initialized(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
+        fresh: int | None = None
+        while True:
+            error = self._check(transactional_id)
+            if error is not ErrorCode.NONE:
+                return completed(Initialized(error))
+            transaction = self._manager.transactions.get(transactional_id)
+            if transaction is None and fresh is not None:
+                transaction = Transaction(transactional_id, fresh, timeout_ms, self._clock.wall_ms())
+                self._manager.transactions[transactional_id] = transaction
+            if transaction is not None:
+                decided = init_producer_id(
+                    transaction,
+                    timeout_ms=timeout_ms,
+                    expected=expected,
+                    now_ms=self._clock.wall_ms(),
+                    fresh_producer_id=fresh,
+                )
+                if not isinstance(decided, Need):
+                    return self._begin(transaction, decided)
+            # What was decided before the wait no longer counts: all of it is looked at again.
+            try:
+                fresh = self._producer_ids.next_producer_id().result()
+            except BrokerError as error_:
+                return completed(Initialized(error_.code))
+
+    def _begin(self, transaction: Transaction, decided: Change | ErrorCode) -> Pending[Initialized]:
+        """Blocks while the change is written."""
+        if isinstance(decided, ErrorCode):
+            return completed(Initialized(decided))
+        answer: Pending[Initialized] = Pending()
+        change = decided
+
+        def done(code: ErrorCode) -> None:
+            if code is not ErrorCode.NONE:
+                answer.complete(Initialized(code))
+                return
+            log.info(
+                "[TransactionCoordinator] Initialized transactionalId %s with producerId %d and producer epoch %d on "
+                "partition %s-%d",
+                transaction.transactional_id,
+                change.producer_id,
+                change.producer_epoch,
+                TRANSACTION_STATE_TOPIC,
+                self.partition_for(transaction.transactional_id),
+            )
+            answer.complete(Initialized(code, change.producer_id, change.producer_epoch))
+
+        def aborted(code: ErrorCode) -> None:
+            # The producer asks again, and gets the next epoch once the markers are written.
+            answer.complete(Initialized(code or ErrorCode.CONCURRENT_TRANSACTIONS))
+
+        if change.state is TransactionState.PREPARE_EPOCH_FENCE:
+            self._abort_fenced(transaction, change, aborted)
+        else:
+            self._manager.store(transaction, change, done)
+        return answer
+
+    # --- a transaction grows -----------------------------------------------------------------------------------------
+
+    def add_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> Pending[ErrorCode]:
+        """Blocks while the change is written. The partitions are part of the transaction once this answers NONE."""
+        found = self._find(transactional_id)
+        if isinstance(found, ErrorCode):
+            return completed(found)
+        decided = add_partitions(found, producer, frozenset(partitions), now_ms=self._clock.wall_ms())
+        if isinstance(decided, ErrorCode):
+            return completed(decided)
+        answer: Pending[ErrorCode] = Pending()
+        self._manager.store(found, decided, lambda code: _settle(answer, code))
+        return answer
+
+    def verify_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        """Whether each partition is part of the producer's transaction."""
+        found = self._find(transactional_id)
+        if isinstance(found, ErrorCode):
+            return dict.fromkeys(partitions, found)
+        return verify_partitions(found, producer, partitions)
+
+    def _find(self, transactional_id: str) -> Transaction | ErrorCode:
+        error = self._check(transactional_id)
+        if error is not ErrorCode.NONE:
+            return error
+        return self._manager.transactions.get(transactional_id, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+    # --- a transaction ends ------------------------------------------------------------------------------------------
+
+    def end_transaction(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, *, is_commit: bool
+    ) -> Pending[ErrorCode]:
+        """Blocks while the decision is written. Answered once that is replicated, before the markers are written."""
+        found = self._find(transactional_id)
+        if isinstance(found, ErrorCode):
+            return completed(found)
+        decided = end_transaction(
+            found, producer, is_commit=is_commit, is_from_client=True, now_ms=self._clock.wall_ms()
+        )
+        if isinstance(decided, ErrorCode):
+            return completed(decided)
+        answer: Pending[ErrorCode] = Pending()
+        self._decide(found, decided, lambda code: _settle(answer, code))
+        return answer
+
+    def _abort_fenced(self, transaction: Transaction, fence: Change, done: Done) -> None:
+        """Blocks while the decision is written. Abort what is open under the epoch of `fence`."""
+        producer = ProducerIdAndEpoch(fence.producer_id, fence.producer_epoch)
+        decided = end_transaction(
+            transaction, producer, is_commit=False, is_from_client=False, now_ms=self._clock.wall_ms()
+        )
+        assert isinstance(decided, Change), f"{transaction} was open, and cannot be aborted: {decided}"
+
+        def stored(code: ErrorCode) -> None:
+            if code is not ErrorCode.NONE:
+                transaction.failed_to_fence = True
+            done(code)
+
+        self._decide(transaction, decided, stored)
+
+    def _decide(self, transaction: Transaction, decided: Change, done: Done) -> None:
+        """Blocks while it is written. Store the outcome, tell of it, and have its markers written."""
+
+        def stored(code: ErrorCode) -> None:
+            # Changing again before anybody is told: until it is complete, others wait.
+            if code is ErrorCode.NONE:
+                self._finish(transaction)
+            done(code)
+
+        self._manager.store(transaction, decided, stored)
+
+    def _finish(self, transaction: Transaction) -> None:
+        """Does not switch. Have the markers written of a transaction whose outcome is stored, then complete it."""
+        load = self._manager.load_of(transaction)
+        if load is None:
+            return
+        is_commit = transaction.state is TransactionState.PREPARE_COMMIT
+        producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
+        decided = finish_transaction(transaction, producer, is_commit=is_commit, now_ms=self._clock.wall_ms())
+        assert isinstance(decided, Change), f"{transaction} cannot be finished: {decided}"
+        change = decided
+        self._markers.send(
+            Markers(
+                transaction.transactional_id,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.epoch,
+                coordinator_epoch=load.leader_epoch,
+                is_commit=is_commit,
+                partitions=transaction.partitions,
+                is_wanted=lambda: self._manager.load_of(transaction) is load,
+                done=lambda: self._completions.later(partial(self._complete, transaction, change)),
+            )
+        )
+
+    def _complete(self, transaction: Transaction, change: Change) -> None:
+        """Blocks while it is written. All markers are written; store that, again and again if need be."""
+
+        def stored(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE or self._manager.load_of(transaction) is None:
+                return
+            log.warning("[TransactionCoordinator] Storing the end of %s again: %s", transaction, code.name)
+            self._waiting_to_store += 1
+            self._clock.call_at(self._clock.monotonic_ms() + STORE_AGAIN_MS, again)
+
+        def again() -> None:
+            self._waiting_to_store -= 1
+            self._completions.later(partial(self._complete, transaction, change))
+
+        if self._manager.load_of(transaction) is not None:
+            self._manager.store(transaction, change, stored, holds_on=True)
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    def _await_next_check(self) -> None:
+        self._abort_timer = self._clock.call_at(
+            self._clock.monotonic_ms() + self._abort_interval_ms, self._check_for_timeouts
+        )
+
+    def _check_for_timeouts(self) -> None:
+        self._completions.later(self.abort_timed_out)
+        self._await_next_check()
+
+    def abort_timed_out(self) -> None:
+        """Blocks. Abort the transactions that were open for longer than their producers asked for."""
+        now_ms = self._clock.wall_ms()
+        for transaction in in_slices(list(self._manager.transactions.values())):
+            if is_timed_out(transaction, now_ms) and self._manager.load_of(transaction) is not None:
+                self._abort_timed_out(transaction)
+
+    def _abort_timed_out(self, transaction: Transaction) -> None:
+        """Blocks while the decision is written."""
+
+        def done(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE:
+                log.info(
+                    "[TransactionCoordinator] Completed rollback of ongoing transaction for transactionalId %s due to "
+                    "timeout",
+                    transaction.transactional_id,
+                )
+            else:
+                log.warning(
+                    "[TransactionCoordinator] Rollback of ongoing transaction for transactionalId %s has failed due to "
+                    "%s; it is tried again at the next check",
+                    transaction.transactional_id,
+                    code.name,
+                )
+
+        self._abort_fenced(transaction, transaction.fence(), done)
+
+    # --- administration ----------------------------------------------------------------------------------------------
+
+    def describe(self, transactional_id: str) -> Transaction | ErrorCode:
+        """The transaction as it is, to be read at once."""
+        error = self._check(transactional_id)
+        if error is not ErrorCode.NONE:
+            return error
+        return self._manager.transactions.get(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+
+    def all_transactions(self) -> Iterable[Transaction] | ErrorCode:
+        """Those of this broker, to be read at once."""
+        if not self._is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if self._manager.ownership.is_loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return list(self._manager.transactions.values())
+
+
+def _settle(answer: Pending[ErrorCode], code: ErrorCode) -> None:
+    answer.complete(code)

@@ -1,0 +1,279 @@
+"""Sends the markers of decided transactions to the leaders of their partitions, until each has its own.
+
+Role        Acts, through PeerChannels: what waits for one broker goes to it in one request, and one is on its way.
+            Driven by answers and timers; nothing here switches.
+Invariants  `done` of a transaction is called once, when no partition of it wants a marker any more. It is not called
+            if the transaction is no longer wanted (another coordinator has it), or a newer coordinator wrote markers.
+            A partition whose leader is unknown, down or moving is tried again; one that was deleted wants none.
+Differs from Kafka, which gives the whole transaction up where a partition knows a newer epoch of the producer: it would
+            stay undecided for ever. Only an operator's marker can have ended it there, so nothing is left to do.
+Source      Kafka 3.9 TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import Final
+
+from kafka_zk.clock import Clock
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.peer_channels import PeerChannels
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+RETRY_MS = 20
+LONGEST_RETRY_MS = 640
+"""Until partitions that could not take their marker are tried again; doubled while none takes one."""
+
+log = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
+
+
+class _Outcome(Enum):
+    """What an answer means for the marker of one partition."""
+
+    ENDED = auto()
+    AGAIN = auto()
+    FENCED = auto()
+
+
+OUTCOMES: Final = {
+    ErrorCode.NONE: _Outcome.ENDED,
+    # Its log holds no transactions at all.
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: _Outcome.ENDED,
+    ErrorCode.UNSUPPORTED_VERSION: _Outcome.ENDED,
+    ErrorCode.INVALID_PRODUCER_EPOCH: _Outcome.ENDED,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: _Outcome.FENCED,
+}
+"""By the code of a partition; every other one is tried again."""
+
+USUAL: Final = frozenset(
+    (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    )
+)
+"""What passes while leaders move and replicas catch up: not worth a line in the log."""
+
+
+class Markers:
+    """Those of one transaction. `is_wanted()`: whether this broker still is to write them."""
+
+    __slots__ = (
+        "coordinator_epoch",
+        "done",
+        "is_commit",
+        "is_wanted",
+        "producer_epoch",
+        "producer_id",
+        "remaining",
+        "transactional_id",
+    )
+
+    def __init__(
+        self,
+        transactional_id: str,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        is_commit: bool,
+        partitions: Iterable[TopicPartition],
+        is_wanted: Callable[[], bool],
+        done: Callable[[], None],
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.is_commit = is_commit
+        self.remaining = set(partitions)
+        self.is_wanted = is_wanted
+        self.done = done
+
+    def __repr__(self) -> str:
+        end = "commit" if self.is_commit else "abort"
+        return (
+            f"markers to {end} {self.transactional_id} (producer {self.producer_id} epoch {self.producer_epoch}) in "
+            f"{sorted(self.remaining)}"
+        )
+
+
+_Part = tuple[Markers, list[TopicPartition]]
+"""Some partitions of one transaction, all led by one broker."""
+
+
+class MarkerSender:
+    """One for a broker."""
+
+    def __init__(self, *, peers: PeerChannels, metadata_cache: MetadataCache, clock: Clock) -> None:
+        self._peers = peers
+        self._metadata_cache = metadata_cache
+        self._clock = clock
+        self._waiting: defaultdict[int, deque[_Part]] = defaultdict(deque)
+        self._busy: set[int] = set()
+        """Brokers that have not answered yet."""
+        self._homeless: list[_Part] = []
+        """Whose leader is unknown or down."""
+        self._again: list[_Part] = []
+        self._has_timer = False
+        self._retry_ms = RETRY_MS
+        metadata_cache.on_change(lambda _changed, _deleted: self._look_for_leaders())
+
+    @property
+    def unknown_destination_count(self) -> int:
+        """How many transactions wait for a leader to send to."""
+        return len(self._homeless)
+
+    def send(self, markers: Markers) -> None:
+        """Have every partition get its marker. `done` may be called at once."""
+        if markers.remaining:
+            self._route(markers, markers.remaining)
+        else:
+            markers.done()
+
+    def _route(self, markers: Markers, partitions: Iterable[TopicPartition]) -> None:
+        by_broker: defaultdict[int, list[TopicPartition]] = defaultdict(list)
+        homeless: list[TopicPartition] = []
+        gone: list[TopicPartition] = []
+        for partition in partitions:
+            state = self._metadata_cache.partition(*partition)
+            if state is None:
+                gone.append(partition)
+            elif self._peers.node(state.leader) is None:
+                homeless.append(partition)
+            else:
+                by_broker[state.leader].append(partition)
+        for broker_id, led in by_broker.items():
+            self._waiting[broker_id].append((markers, led))
+        if homeless:
+            self._homeless.append((markers, homeless))
+            self._await_retry()
+        if gone:
+            log.info("No markers for %s of %r: these partitions were deleted", gone, markers.transactional_id)
+            self._end(markers, gone)
+        for broker_id in by_broker:
+            self._send_next(broker_id)
+
+    def _send_next(self, broker_id: int) -> None:
+        """Send all that waits for a broker, unless it has not answered yet."""
+        waiting = self._waiting[broker_id]
+        if broker_id in self._busy or not waiting:
+            return
+        sent: dict[int, _Part] = {}
+        later: list[_Part] = []
+        while waiting:
+            part = waiting.popleft()
+            if not part[0].is_wanted():
+                continue
+            # A producer has one answer in a request: of what a coordinator sent before it was away, the rest waits.
+            if part[0].producer_id in sent:
+                later.append(part)
+            else:
+                sent[part[0].producer_id] = part
+        waiting.extend(later)
+        if not sent:
+            return
+        self._busy.add(broker_id)
+        request = WriteTxnMarkersRequest(markers=[_marker(*part) for part in sent.values()])
+        self._peers.send(broker_id, request).on_complete(lambda answer: self._answered(broker_id, sent, answer))
+
+    def _answered(self, broker_id: int, sent: dict[int, _Part], answer: Pending[WriteTxnMarkersResponse]) -> None:
+        self._busy.discard(broker_id)
+        if answer.error is not None:
+            log.info("Sending %d markers to broker %d again: %s", len(sent), broker_id, answer.error)
+            self._again.extend(sent.values())
+            self._await_retry()
+        else:
+            for result in answer.value.markers:
+                part = sent.pop(result.producer_id, None)
+                if part is not None:
+                    codes = {
+                        TopicPartition(topic.name, each.partition_index): ErrorCode(each.error_code)
+                        for topic in result.topics
+                        for each in topic.partitions
+                    }
+                    self._take(part, codes)
+            if sent:
+                # It left some out: as if it had not answered those.
+                self._again.extend(sent.values())
+                self._await_retry()
+        self._send_next(broker_id)
+
+    def _take(self, part: _Part, codes: dict[TopicPartition, ErrorCode]) -> None:
+        markers, partitions = part
+        if not markers.is_wanted():
+            return
+        ended: list[TopicPartition] = []
+        again: list[TopicPartition] = []
+        for partition in partitions:
+            code = codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+            outcome = OUTCOMES.get(code, _Outcome.AGAIN)
+            if outcome is _Outcome.FENCED:
+                log.warning("Giving up %r: a newer coordinator has written a marker to %s", markers, partition)
+                return
+            if code is ErrorCode.INVALID_PRODUCER_EPOCH:
+                log.warning("%s knows a newer epoch of the producer than the %r", partition, markers)
+            elif outcome is _Outcome.AGAIN and code not in USUAL:
+                log.error("%s did not take its marker: %s. Trying again: %r", partition, code.name, markers)
+            (ended if outcome is _Outcome.ENDED else again).append(partition)
+        if again:
+            self._again.append((markers, again))
+            self._await_retry()
+        self._end(markers, ended)
+
+    def _end(self, markers: Markers, partitions: list[TopicPartition]) -> None:
+        if not partitions:
+            return
+        self._retry_ms = RETRY_MS
+        markers.remaining.difference_update(partitions)
+        if not markers.remaining and markers.is_wanted():
+            markers.done()
+
+    def _await_retry(self) -> None:
+        if not self._has_timer:
+            self._has_timer = True
+            self._clock.call_at(self._clock.monotonic_ms() + self._retry_ms, self._retry)
+
+    def _retry(self) -> None:
+        self._has_timer = False
+        self._retry_ms = min(2 * self._retry_ms, LONGEST_RETRY_MS)
+        again, self._again = self._again, []
+        self._route_all(again)
+        self._look_for_leaders()
+
+    def _look_for_leaders(self) -> None:
+        """Look for those that were unknown or down, as the metadata is now."""
+        homeless, self._homeless = self._homeless, []
+        self._route_all(homeless)
+
+    def _route_all(self, parts: list[_Part]) -> None:
+        for markers, partitions in parts:
+            if markers.is_wanted():
+                self._route(markers, partitions)
+
+
+def _marker(markers: Markers, partitions: list[TopicPartition]) -> WritableTxnMarker:
+    by_topic: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, index in partitions:
+        by_topic[topic].append(index)
+    return WritableTxnMarker(
+        producer_id=markers.producer_id,
+        producer_epoch=markers.producer_epoch,
+        transaction_result=markers.is_commit,
+        topics=[WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, indexes in by_topic.items()],
+        coordinator_epoch=markers.coordinator_epoch,
+    )
