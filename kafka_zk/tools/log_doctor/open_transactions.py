@@ -145,4 +145,4 @@ def _transactions_in(report: PartitionReport) -> list[Transaction]:
                     replay.apply(batch)
         finally:
             os.close(descriptor)
-    return replay.transactions()[0]
+    return list(replay.transactions())
