@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_zk.client.consumer.records import OffsetAndMetadata
+from kafka_zk.client.consumer.records import ConsumerRecord, OffsetAndMetadata
 from kafka_zk.client.errors import IllegalStateException, TimeoutException, java_name
 from kafka_zk.client.group_offsets import ConsumerGroupMetadata
 from kafka_zk.client.producer.futures import RecordFuture
@@ -21,13 +23,18 @@ from kafka_zk.protocol.types import TopicPartition
 from tests.support.apache import ApacheBroker, run_tool, topics
 from tests.support.librdkafka import PATIENCE_S
 from tests.support.our_consumer import Consumers, poll_until, read
+from tests.support.processes import ChildProcess
 from tests.support.znodes import wait_until_unregistered
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PROGRAM = Path(__file__).parent / "java" / "Transactions.java"
 KINDS = [ApacheBroker]
 """OurBroker joins when it has a transaction coordinator."""
-OFTEN = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+QUICK = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "group.min.session.timeout.ms": "500",
+}
+COPIED = 3000
 
 Produce = Callable[..., KafkaProducer]
 
@@ -41,7 +48,7 @@ def chroot(zookeeper: ZooKeeperServer) -> str:
 def broker(
     request: pytest.FixtureRequest, chroot: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ApacheBroker]:
-    running = request.param(tmp_path_factory.mktemp("transactions"), chroot, overrides=OFTEN).start()
+    running = request.param(tmp_path_factory.mktemp("transactions"), chroot, overrides=QUICK).start()
     yield running
     running.stop()
 
@@ -228,6 +235,42 @@ def test_a_coordinator_that_dies_in_between_costs_no_transaction(
         producer.commit_transaction()
         assert last.done()
     assert committed_values(consumers, topic, 4) == [f"{number} {each}" for number in range(2) for each in "ab"]
+
+
+def test_a_copy_is_exact_however_often_its_members_are_killed(
+    broker: ApacheBroker, consumers: Consumers, topic: str, tmp_path: Path, chance: random.Random
+) -> None:
+    target = f"{topic}-copied"
+    assert topics(broker.bootstrap, "--create", "--topic", target, "--partitions", "3").exit_code == 0
+    with producer_of(broker.bootstrap, None, linger_ms=5) as producer:
+        for number in range(COPIED):
+            producer.send(topic, f"{number:06}", partition=number % 3)
+    program = [sys.executable, "-m", "tests.support.transactional_copy", broker.bootstrap, topic, target]
+    members = [ChildProcess([*program, f"copy-{name}"], tmp_path / f"{name}.log") for name in range(2)]
+    partitions = [TopicPartition(target, number) for number in range(3)]
+    follower = consumers(isolation_level="read_committed")
+    follower.assign(partitions)
+    found: list[ConsumerRecord] = []
+    kills_at = sorted(chance.sample(range(COPIED // 20, COPIED * 9 // 10), 5))
+    try:
+        for member in members:
+            member.start()
+        deadline_s = time.monotonic() + 3 * PATIENCE_S
+        while len(found) < COPIED:
+            assert time.monotonic() < deadline_s, [len(found), *(member.output() for member in members)]
+            found += follower.poll(0.1)
+            if kills_at and len(found) >= kills_at[0]:
+                kills_at.pop(0)
+                victim = chance.choice(members)
+                victim.kill()
+                victim.start()
+        assert all(member.is_running for member in members), [member.output() for member in members]
+    finally:
+        for member in members:
+            member.kill()
+    for partition in range(3):
+        values = [record.value for record in found if record.partition == partition]
+        assert values == [f"{number:06}" for number in range(partition, COPIED, 3)]
 
 
 def said(call: Callable[[], Any]) -> str:
