@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from kafka_zk.controller.decisions.assignment import ReplicaAssignment
 from kafka_zk.controller.decisions.context import Broker, Leadership
 from kafka_zk.controller.errors import StateChangeFailed
+from kafka_zk.giving_way import in_slices
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk import znodes
@@ -426,7 +427,7 @@ class FencedStore:
     ) -> dict[_Key, _Value]:
         """Blocks. Read and decode each key's znode, pipelined; missing, forbidden and malformed ones are left out."""
         found: dict[_Key, _Value] = {}
-        for key, node in zip(keys, self._zk.get_many(map(path, keys)), strict=True):
+        for key, node in in_slices(zip(keys, self._zk.get_many(map(path, keys)), strict=True)):
             if isinstance(node, NoNode):
                 continue
             if isinstance(node, NoAuth):

@@ -71,6 +71,12 @@ class SessionExpired(ZkError):
     keeper_code = "Session expired"
 
 
+class Unimplemented(ZkError):
+    """The server does not know this kind of request."""
+
+    keeper_code = "Unimplemented"
+
+
 class RolledBack(ZkError):
     """An operation of a multi before the one that failed: it would have succeeded."""
 
@@ -91,7 +97,7 @@ class TooLarge(ZkError):
 
 
 class GivenUp(ZkError):
-    """A large write that was lost with several connections; on the last one it was alone."""
+    """A request that was lost with several connections, alone with the last one: a large write, or a MultiRead."""
 
     code = ErrorCode.INVALID_REQUEST
     keeper_code = "ConnectionLoss"

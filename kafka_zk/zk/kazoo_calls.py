@@ -6,6 +6,7 @@ Source      kazoo 2.11 (pinned): client, protocol.serialization, exceptions.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +16,10 @@ from kazoo.protocol import serialization
 from kazoo.protocol.states import WatchedEvent, ZnodeStat
 from kazoo.security import ACL, Id
 
+from kafka_zk.giving_way import in_slices
 from kafka_zk.zk import errors
+from kafka_zk.zk.child_names import names_and_stat
+from kafka_zk.zk.multi_read import OPCODE, Read, Result, decode, encode
 from kafka_zk.zk.operations import Acl, Check, Create, Delete, Operation, SetData, Stat
 
 WatchCallback = Callable[[WatchedEvent], None]
@@ -31,6 +35,7 @@ _ERRORS: dict[type[Exception], type[errors.ZkError]] = {
     kazoo_errors.AuthFailedError: errors.AuthFailed,
     kazoo_errors.SessionExpiredError: errors.SessionExpired,
     kazoo_errors.ConnectionClosedError: errors.ConnectionClosed,
+    kazoo_errors.UnimplementedError: errors.Unimplemented,
     kazoo_errors.RolledBackError: errors.RolledBack,
     kazoo_errors.RuntimeInconsistency: errors.NotTried,
 }
@@ -58,6 +63,8 @@ class Request(NamedTuple):
     is_still_meant: Callable[[], bool] = always
     """May block. Called before a write that seems not to have been applied is sent again."""
     sets_watch: bool = False
+    may_be_unknown: bool = False
+    """Whether an old server refuses such a request, and closes the connection."""
 
 
 def translated(error: Exception, path: str | None) -> errors.ZkError:
@@ -85,12 +92,86 @@ def exists(path: str, watch: WatchCallback | None) -> Request:
     return Request(path, lambda kazoo: kazoo.exists_async(path, watch), stat_of, sets_watch=watch is not None)
 
 
+class _GetChildren(serialization.GetChildren2):  # type: ignore[misc]  # kazoo has no types
+    """kazoo registers its watcher. The response stays as it came: the caller decodes it, not kazoo's greenlet."""
+
+    @classmethod
+    def deserialize(cls, response: bytes, offset: int) -> bytes:
+        return response[offset:]
+
+
 def children(path: str, watch: WatchCallback | None) -> Request:
-    return Request(
-        path,
-        lambda kazoo: kazoo.get_children_async(path, watch, include_data=True),
-        lambda answer: (answer[0], Stat._make(answer[1])),
-        sets_watch=watch is not None,
+    """Names and Stat."""
+
+    def send(kazoo: KazooClient) -> Any:
+        return _sent(kazoo, _GetChildren(_rooted(kazoo, path), watch))
+
+    def read(response: bytes) -> tuple[list[str], Stat] | errors.ZkError:
+        try:
+            return names_and_stat(response, in_slices)
+        except struct.error as error:
+            return _malformed(path, str(error))
+
+    return Request(path, send, read, sets_watch=watch is not None)
+
+
+def _sent(kazoo: KazooClient, request: Any) -> Any:
+    """A request of our own; its answer."""
+    answer = kazoo.handler.async_result()
+    kazoo._call(request, answer)
+    return answer
+
+
+def _malformed(path: str, why: str) -> errors.ZkError:
+    return errors.ZkError(path, f"KeeperErrorCode = MarshallingError for {path}: {why}")
+
+
+class _MultiRead:
+    """A request object of kazoo. Its response stays as it came: the caller decodes it, not kazoo's greenlet."""
+
+    type = OPCODE
+
+    def __init__(self, read: Read, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self._read = read
+
+    def __repr__(self) -> str:
+        return f"MultiRead({self._read.name}, {len(self.paths)} paths from {self.paths[0]})"
+
+    def serialize(self) -> bytes:
+        return encode(self._read, self.paths)
+
+    def deserialize(self, response: bytes, offset: int) -> bytes:
+        return response[offset:]
+
+
+def read_many(read: Read, paths: Sequence[str]) -> Request:
+    """The data or the children of many znodes. The answer is one result a path: a value as of a single read, or a
+    ZkError; or a ZkError for all.
+    """
+
+    def send(kazoo: KazooClient) -> Any:
+        return _sent(kazoo, _MultiRead(read, [_rooted(kazoo, path) for path in paths]))
+
+    def result_of(response: bytes) -> list[Any] | errors.ZkError:
+        try:
+            results = decode(response, read)
+            if len(results) == len(paths):
+                return [_read_result(result, path) for result, path in zip(results, paths, strict=True)]
+            why = f"{len(results)} results for {len(paths)} paths"
+        except ValueError as error:
+            why = str(error)
+        return _malformed(paths[0], why)
+
+    return Request(paths[0], send, result_of, may_be_unknown=True)
+
+
+def _read_result(result: Result, path: str) -> Any:
+    if not isinstance(result, int):
+        return result
+    known = kazoo_errors.EXCEPTIONS.get(result)
+    return (
+        errors.ZkError(path, f"KeeperErrorCode = {result} for {path}") if known is None else translated(known(), path)
     )
 
 
@@ -152,8 +233,13 @@ def multi(operations: Sequence[Operation], acl_for: AclFor, is_still_meant: Call
     return Request(operations[0].path, send, read, operations, list, is_still_meant)
 
 
+def _rooted(kazoo: KazooClient, path: str) -> str:
+    """ZooKeeper's own path."""
+    return str(kazoo.chroot) if path == "/" and kazoo.chroot else f"{kazoo.chroot}{path}"
+
+
 def _part(kazoo: KazooClient, operation: Operation, acl_for: AclFor) -> Any:
-    path = kazoo.chroot if operation.path == "/" and kazoo.chroot else kazoo.chroot + operation.path
+    path = _rooted(kazoo, operation.path)
     match operation:
         case Create(_, data, ephemeral, sequential):
             flags = int(ephemeral) | int(sequential) << 1

@@ -10,6 +10,9 @@ Invariants  A connection loss is never reported. A read is sent again; so is one
             A request that is too large for ZooKeeper, which would close the connection, is not sent. If ZooKeeper's
             limit is lower than we know, a large write that was lost twice is sent alone, and given up when it is lost
             again.
+            A request that an old server may not know is sent alone, the first time over each connection: ZooKeeper
+            3.5 refuses it before it answers those that came earlier, and kazoo's session ends. It is given up like a
+            large write: the refusal may be lost with the connection.
 Differs from Kafka: it sends such a request for ever, and all other requests are lost with its connections.
 Source      KafkaZkClient.retryRequestsUntilConnected, ZooKeeperClient.send.
 """
@@ -59,6 +62,8 @@ class RequestSender:
         self._max_request_bytes = max_request_bytes
         self._in_flight = BoundedSemaphore(max_in_flight)
         self._alone = BoundedSemaphore(1)
+        self._known_over = 0
+        """The last connection over which a request was answered that may be unknown."""
         self._now_ms: Callable[[], int] | None = None
         self._note_latency: Callable[[int], None] = _ignored
 
@@ -94,8 +99,8 @@ class RequestSender:
             answers = []
             for index in unanswered:
                 first_sent.setdefault(index, self._known_now())
-                is_suspect = lost[index] >= LOST_TOGETHER
-                send = self._send_alone if is_suspect else self._send
+                is_alone = lost[index] >= LOST_TOGETHER or self._is_unknown_yet(requests[index])
+                send = self._send_alone if is_alone else self._send
                 answers.append((index, send(requests[index], generation)))
                 sent_over[index] = self._life.connection
             unanswered = []
@@ -103,8 +108,10 @@ class RequestSender:
                 request = requests[index]
                 try:
                     results[index] = request.read(answer.get())
+                    if request.may_be_unknown:
+                        self._known_over = sent_over[index]
                 except ConnectionLoss:
-                    lost[index] += sizes[index] >= LARGE_BYTES
+                    lost[index] += sizes[index] >= LARGE_BYTES or request.may_be_unknown
                     unanswered.append(index)
                 except SessionExpiredError as error:
                     if generation is not None or isinstance(error, ConnectionClosedError):
@@ -210,6 +217,9 @@ class RequestSender:
             finally:
                 for _ in range(self._max_in_flight - 1):
                     self._in_flight.release()
+
+    def _is_unknown_yet(self, request: Request) -> bool:
+        return request.may_be_unknown and self._known_over != self._life.connection
 
     def _too_large(self, request: Request, size_bytes: int) -> TooLarge:
         heaviest = largest(request.operations)

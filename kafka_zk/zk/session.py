@@ -18,13 +18,16 @@ from typing import Any
 import gevent
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 
+from kafka_zk.giving_way import in_slices
 from kafka_zk.zk import kazoo_calls
+from kafka_zk.zk.bulk_reader import FEWEST, BulkReader
 from kafka_zk.zk.errors import AuthFailed, ConnectionTimeout, NoAuth, NodeExists, NoNode, SessionExpired, ZkError
 from kafka_zk.zk.identity import ANONYMOUS, ZkIdentity
 from kafka_zk.zk.kazoo_calls import Request, WatchCallback, always
 from kafka_zk.zk.kazoo_loop import close_session as close_session
 from kafka_zk.zk.kazoo_loop import kazoo_client
 from kafka_zk.zk.limits import DEFAULT_MAX_REQUEST_BYTES
+from kafka_zk.zk.multi_read import Read
 from kafka_zk.zk.operations import ANY_VERSION, Acl, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.protection import open_to_everyone, protected
 from kafka_zk.zk.sending import RequestSender
@@ -69,6 +72,7 @@ class ZkClient:
         self._sender = RequestSender(
             self._kazoo, self._life, max_in_flight=max_in_flight, max_request_bytes=max_request_bytes
         )
+        self._bulk = BulkReader(self._run, self._kazoo.chroot)
         self._watches = Watches()
         self._denied: set[str] = set()
 
@@ -178,8 +182,10 @@ class ZkClient:
         return names
 
     def get_many(self, paths: Iterable[str]) -> list[NodeData | ZkError]:
-        """Blocks. Pipelined `get`: one result a path, in order."""
+        """Blocks. `get` of each: one result a path, in order. Many are read with few requests."""
         wanted = list(paths)
+        if self._are_read_at_once(wanted, Side.DATA):
+            return self._bulk.read(Read.DATA, wanted)
         answers = self._run([kazoo_calls.get(path, self._watcher(path, Side.DATA)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
@@ -207,13 +213,19 @@ class ZkClient:
         return answers
 
     def children_many(self, paths: Iterable[str]) -> list[list[str] | ZkError]:
-        """Blocks. Pipelined `children`."""
+        """Blocks. `children` of each, as `get_many`."""
         wanted = list(paths)
+        if self._are_read_at_once(wanted, Side.CHILDREN):
+            return self._bulk.read(Read.CHILDREN, wanted)
         answers = self._run([kazoo_calls.children(path, self._watcher(path, Side.CHILDREN)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
                 self._saw(path, Side.CHILDREN, answer[1])
         return [answer if isinstance(answer, ZkError) else answer[0] for answer in answers]
+
+    def _are_read_at_once(self, paths: Sequence[str], side: Side) -> bool:
+        """Whether they are many, and none is watched: only single reads set watches."""
+        return len(paths) >= FEWEST and all(self._watches.find(path, side) is None for path in in_slices(paths))
 
     def sync(self) -> None:
         """Blocks. Later reads see everything that was written before this call, whichever server answers them."""

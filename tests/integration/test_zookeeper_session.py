@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gevent
 import pytest
 
@@ -11,14 +13,16 @@ from kafka_zk.zk.errors import (
     BadVersion,
     ConnectionClosed,
     ConnectionTimeout,
+    NoAuth,
     NodeExists,
     NoNode,
     NotEmpty,
     NotTried,
     RolledBack,
     SessionExpired,
+    ZkError,
 )
-from kafka_zk.zk.operations import Check, Create, Delete, SetData
+from kafka_zk.zk.operations import ALL, READ, Acl, Check, Create, Delete, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.session_metrics import measure
 from kafka_zk.zk.topics import gone_topics
@@ -90,6 +94,25 @@ def test_pipelined_reads_answer_in_order_with_their_own_errors(connect_zk: Conne
     ]
     assert [stat is None for stat in client.exists_many(["/n7", "/n8"])] == [True, False]
     assert client.children_many(["/n8"]) == [[]]
+
+
+def test_what_is_read_together_is_what_single_reads_tell(connect_zk: ConnectZk) -> None:
+    client = connect_zk()
+    batches = [[Create(f"/n{n}", None if n == 3 else b"x" * n), Create(f"/n{n}/child", b"")] for n in range(500)]
+    batches[7] = [Create("/n7", b"y" * 700_000), Create("/n7/a", b""), Create("/n7/b", b"")]
+    client.multi_many(batches)
+    client.delete("/n9/child")
+    client.set_acl("/n8", [Acl(ALL & ~READ, "world", "anyone")])
+    paths = [f"/n{n}" for n in range(500)] + ["/missing"]
+    assert told(client.get_many(paths)) == told([client.get_many([path])[0] for path in paths])
+    names = [found if isinstance(found, ZkError) else sorted(found) for found in client.children_many(paths)]
+    assert told(names) == told(
+        [["child"]] * 7 + [["a", "b"], NoAuth("/n8"), []] + [["child"]] * 490 + [NoNode("/missing")]
+    )
+
+
+def told(answers: list[Any]) -> list[Any]:
+    return [str(answer) if isinstance(answer, ZkError) else answer for answer in answers]
 
 
 def test_a_topic_is_gone_if_it_is_not_there_or_is_to_be_deleted(connect_zk: ConnectZk) -> None:

@@ -7,6 +7,7 @@ applied; another one is there at once, in the same session, and without the watc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import gevent
@@ -18,7 +19,8 @@ from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEve
 from kafka_zk.zk import errors, session
 from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.session import ZkClient
-from tests.simulation.model_zookeeper import Cut, ModelZooKeeper
+from tests.simulation.model_responses import NO_AUTH, NO_NODE, answer_to_multi_read, children_and_stat
+from tests.simulation.model_zookeeper import Cut, ModelZooKeeper, Node
 
 _KAZOO_ERRORS = {
     errors.NoNode: exceptions.NoNodeError,
@@ -28,6 +30,9 @@ _KAZOO_ERRORS = {
     errors.RolledBack: exceptions.RolledBackError,
     errors.NotTried: exceptions.RuntimeInconsistency,
 }
+
+HEADER = b"16 bytes of it.."
+"""What stands before a response."""
 
 
 def zk_client(server: ModelZooKeeper, monkeypatch: Any, **options: Any) -> ZkClient:
@@ -42,6 +47,7 @@ class ModelKazoo:
     """One client with one session."""
 
     chroot = ""
+    handler = SimpleNamespace(async_result=AsyncResult)
 
     def __init__(self, server: ModelZooKeeper) -> None:
         self._server = server
@@ -51,6 +57,8 @@ class ModelKazoo:
         self.connection_count = 0
         self.sent: list[list[Operation]] = []
         """Every write that left, also a second time."""
+        self.asked: list[str] = []
+        """Every read that left, also a second time: its path, of a MultiRead the first."""
         self._listeners: list[Callable[[str], None]] = []
         self._watchers: dict[tuple[str, str], set[Any]] = {}
         self._lost: list[AsyncResult] | None = None
@@ -105,11 +113,7 @@ class ModelKazoo:
         self, path: str, side: str, watcher: Any, value: Callable[[Any], Any], *, missing: Any = exceptions.NoNodeError
     ) -> AsyncResult:
         answer = AsyncResult()
-        if self._lost is not None:
-            self._lost.append(answer)
-            return answer
-        if self._server.cut_read(path):
-            self.lose_connection(answer)
+        if self._is_lost(path, answer):
             return answer
         self.last_zxid = self._server.zxid
         node = self._server.nodes.get(path)
@@ -124,14 +128,42 @@ class ModelKazoo:
             answer.set_exception(missing())
         return answer
 
+    def _is_lost(self, path: str, answer: AsyncResult) -> bool:
+        """Whether the connection ends under this read."""
+        self.asked.append(path)
+        if self._lost is not None:
+            self._lost.append(answer)
+            return True
+        if self._server.cut_read(path):
+            self.lose_connection(answer)
+            return True
+        return False
+
     def get_async(self, path: str, watch: Any) -> AsyncResult:
         return self._read(path, "data", watch, lambda node: (node.data, node.stat()))
 
     def exists_async(self, path: str, watch: Any) -> AsyncResult:
         return self._read(path, "data", watch, lambda node: ZnodeStat(*node.stat()), missing=None)
 
-    def get_children_async(self, path: str, watch: Any, include_data: bool) -> AsyncResult:
-        return self._read(path, "children", watch, lambda node: (sorted(node.children), node.stat()))
+    def _call(self, request: Any, answer: AsyncResult) -> None:
+        """A request of our own: children, or a MultiRead."""
+        if isinstance(request, serialization.GetChildren2):
+            self._read(request.path, "children", request.watcher, children_and_stat).rawlink(
+                lambda read: _pass_on(read, request, answer)
+            )
+        elif self._lost is None and not self._server.knows_multi_read:
+            answer.set_exception(exceptions.UnimplementedError())
+            self.lose_connection(AsyncResult())
+        elif not self._is_lost(request.paths[0], answer):
+            response = answer_to_multi_read(request.serialize(), self._find)
+            answer.set(request.deserialize(HEADER + response, len(HEADER)))
+
+    def _find(self, path: str) -> Node | int:
+        node = self._server.nodes.get(path)
+        return NO_NODE if node is None else NO_AUTH if path in self._server.hidden else node
+
+    def get_acls_async(self, path: str) -> AsyncResult:
+        return self._read(path, "acl", None, lambda node: ([], ZnodeStat(*node.stat())))
 
     def sync_async(self, path: str) -> AsyncResult:
         return self._read("/", "data", None, lambda node: path)
@@ -179,6 +211,13 @@ class ModelKazoo:
 
     def transaction(self) -> ModelTransaction:
         return ModelTransaction(self)
+
+
+def _pass_on(read: AsyncResult, request: Any, answer: AsyncResult) -> None:
+    if read.exception:
+        answer.set_exception(read.exception)
+    else:
+        answer.set(request.deserialize(HEADER + read.value, len(HEADER)))
 
 
 class ModelTransaction:

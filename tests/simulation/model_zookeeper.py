@@ -100,6 +100,8 @@ class ModelZooKeeper:
         """Asked at each write of a client: does its connection end under it, and when?"""
         self.cut_read: Callable[[str], bool] = lambda path: False
         """Asked at each read of a client of kazoo's kind: does its connection end before the answer?"""
+        self.knows_multi_read = True
+        """Whether it is as new as ZooKeeper 3.6; an older one closes the connection of a client that asks."""
         self.forbidden: set[str] = set()
         """Znodes whose ACL lets the brokers read, not write."""
         self.hidden: set[str] = set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 from tests.support import apache, golang, spark
+from tests.support.maven import ZOOKEEPER_3_5, jars
 from tests.support.zookeeper_container import NoContainerError, connect_to_engine, find_image
 
 
@@ -25,6 +26,7 @@ def main(suites: set[str]) -> None:
             apache.classpath_of_kafka_3_4(),
         ):
             print(f"fetched: {class_path}")
+        print(f"fetched: {jars(ZOOKEEPER_3_5)}")
         print(f"fetched: {len(spark.connector_jars())} jars of Spark's connector")
         print(f"built: {golang.built(golang.FRANZ_GO)}")
 

@@ -45,7 +45,7 @@ class EmbeddedZooKeeper:
     """Apache ZooKeeper as a child process, its data and its log in `folder`.
 
     `jaas` is the text of a JAAS file with a section Server; `properties` are added to the server's own, and
-    `jvm_options` to its command line.
+    `jvm_options` to its command line. `home`: a folder whose folder libs has the jars of another release.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class EmbeddedZooKeeper:
         properties: Mapping[str, str] | None = None,
         jvm_options: Sequence[str] = (),
         heap: str = "-Xmx128m",
+        home: Path | None = None,
     ) -> None:
         self._folder = folder
         self._port = free_port()
@@ -64,7 +65,12 @@ class EmbeddedZooKeeper:
         options = () if jaas is None else (f"-Djava.security.auth.login.config={folder}/jaas.conf",)
         command = server_command(
             str(folder / "zookeeper.properties"),
-            environ={**os.environ, "KAFKA_HEAP_OPTS": heap, "KAFKA_OPTS": ""},
+            environ={
+                **os.environ,
+                "KAFKA_HEAP_OPTS": heap,
+                "KAFKA_OPTS": "",
+                **({} if home is None else {"ZOOKEEPER_HOME": str(home)}),
+            },
             jvm_options=(*FAST_START, *options, *jvm_options),
         )
         self._process = ChildProcess(command, folder / "zookeeper.log")

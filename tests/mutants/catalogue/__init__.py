@@ -38,6 +38,7 @@ from tests.mutants.catalogue import (
     transaction_tools,
     transactions,
     transactions_in_partitions,
+    zookeeper_reads,
 )
 from tests.mutants.catalogue.mutant import Mutant
 
@@ -61,6 +62,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *rare_meetings.MUTANTS,
     *away_and_anew.MUTANTS,
     *slow_zookeeper.MUTANTS,
+    *zookeeper_reads.MUTANTS,
     *leaderships.MUTANTS,
     *log_meetings.MUTANTS,
     *groups.MUTANTS,
