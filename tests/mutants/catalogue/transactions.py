@@ -51,4 +51,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        return self._prepare(self._as_it_is(state, now_ms)._replace(partitions=NO_PARTITIONS))\n",
         tests=f"{TESTS}/test_lives.py {REQUESTS}",
     ),
+    Mutant(
+        breaks="what retention took of an open transaction holds back nobody further than the log start",
+        file="kafka_zk/log/unified_log.py",
+        old="            self.last_stable_offset = max(unstable, self.log_start_offset)\n",
+        new="            self.last_stable_offset = unstable\n",
+        tests="tests/unit/log/test_transactions_on_disk.py -k retention",
+    ),
+    Mutant(
+        breaks="readers of committed data stop at what was open before a start",
+        file="kafka_zk/log/unified_log.py",
+        old="if self._state.has_transactions:",
+        new="if self._state.has_transactions and self.log_start_offset:",
+        tests="tests/unit/log/test_transactions_on_disk.py -k forward",
+    ),
+    Mutant(
+        breaks="a follower keeps what readers must know of aborted transactions once it leads",
+        file="kafka_zk/log/unified_log.py",
+        old="if completed.is_aborted:",
+        new="if completed.is_aborted and marker.coordinator_epoch < 0:",
+        tests="tests/unit/replication/test_transactions_after_failover.py",
+    ),
 )

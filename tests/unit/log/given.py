@@ -193,6 +193,31 @@ def all_records(log: UnifiedLog, from_offset: int | None = None, *, max_bytes: i
             offset = batch.header.next_offset
 
 
+def read_committed(log: UnifiedLog, offset: int | None = None, *, max_bytes: int = 1) -> tuple[list[Record], int]:
+    """What a consumer of committed records gets, as it finds it out from batches and aborted transactions, and its
+    position when there is nothing more for it."""
+    records: list[Record] = []
+    offset = log.log_start_offset if offset is None else offset
+    while offset < log.last_stable_offset:
+        result = log.read(offset, max_bytes=max_bytes, up_to=log.last_stable_offset, min_one=True)
+        if not result.slices:
+            break
+        aborted = result.find_aborted()
+        data = b"".join(piece.read() for piece in result.slices)
+        for piece in result.slices:
+            piece.release()
+        for batch in batches(data):
+            header = batch.header
+            is_aborted = header.is_transactional and any(
+                entry.producer_id == header.producer_id and entry.first_offset <= header.base_offset < entry.last_offset
+                for entry in aborted
+            )
+            if not header.is_control and not is_aborted:
+                records += [record for record in decode_records(batch) if record.offset >= offset]
+            offset = header.next_offset
+    return records, offset
+
+
 def values(log: UnifiedLog, from_offset: int | None = None) -> list[str]:
     return [(record.value or b"").decode() for record in all_records(log, from_offset)]
 
@@ -204,8 +229,8 @@ def unpack(archive: str, into: Path) -> Path:
     return into
 
 
-def expected_records(path: str) -> dict[str, list[Record]]:
-    """`topic-partition` -> what Apache's consumer read from it without isolation."""
+def expected_records(path: str, isolation_level: str = "read_uncommitted") -> dict[str, list[Record]]:
+    """`topic-partition` -> what Apache's consumer read from it."""
     file = GOLDEN / path
     text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     loaded = json.loads(text)
@@ -213,7 +238,7 @@ def expected_records(path: str) -> dict[str, list[Record]]:
     return {
         f"{each['topic']}-{each['partition']}": [_record(row) for row in each["records"]]
         for each in rows
-        if each["isolation_level"] == "read_uncommitted"
+        if each["isolation_level"] == isolation_level
     }
 
 

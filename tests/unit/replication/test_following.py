@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,14 @@ class Pair:
 
     FOLLOWER_BACK_OFF_MS = 1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, properties: Mapping[str, str] | None = None) -> None:
         self.wires: list[Wire] = []
         self.client_ids: list[str] = []
         self.ports: list[int] = []
-        self.leader = Broker(path / "1", broker_id=LEADER, connect=self._connect)
+        self.leader = Broker(path / "1", properties or {}, broker_id=LEADER, connect=self._connect)
         self.follower = Broker(
             path / "2",
-            {"replica.fetch.backoff.ms": str(self.FOLLOWER_BACK_OFF_MS)},
+            {**(properties or {}), "replica.fetch.backoff.ms": str(self.FOLLOWER_BACK_OFF_MS)},
             broker_id=FOLLOWER,
             connect=self._connect,
         )

@@ -14,15 +14,13 @@ from kafka_zk.log.cleaner.choosing import dirt_of
 from kafka_zk.log.cleaner.segment_facts import facts_of
 from kafka_zk.log.cleaner.settings import CleanerSettings
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.record.batch import batches
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
-from kafka_zk.record.record import decode_records
 from kafka_zk.record.types import Record
 from tests.unit.log.cleaner.given import SETTINGS, clean
-from tests.unit.log.given import Place, topic_config
+from tests.unit.log.given import Place, read_committed, topic_config
 
 KEYS = [b"a", b"b", b"c", b"d", b"e"]
 PRODUCERS = range(3)
@@ -114,26 +112,9 @@ class World:
 
 
 def committed_view(log: UnifiedLog) -> list[Record]:
-    """What a consumer of committed records gets, as it finds it out from batches and aborted transactions."""
-    records: list[Record] = []
-    offset = log.log_start_offset
-    while offset < log.last_stable_offset:
-        result = log.read(offset, max_bytes=1, up_to=log.last_stable_offset, min_one=True)
-        if not result.slices:
-            break
-        aborted = sorted(result.find_aborted(), key=lambda entry: entry.first_offset)
-        data = b"".join(piece.read() for piece in result.slices)
-        for piece in result.slices:
-            piece.release()
-        for batch in batches(data):
-            header = batch.header
-            is_aborted = header.is_transactional and any(
-                entry.producer_id == header.producer_id and entry.first_offset <= header.base_offset < entry.last_offset
-                for entry in aborted
-            )
-            if not header.is_control and not is_aborted:
-                records += [record for record in decode_records(batch) if record.offset >= offset]
-            offset = header.next_offset
+    """What a consumer of committed records gets, and that it gets to the end of them."""
+    records, position = read_committed(log)
+    assert position == log.last_stable_offset
     return records
 
 
