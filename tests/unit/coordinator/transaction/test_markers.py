@@ -1,0 +1,151 @@
+"""Markers reach the leader of each partition, wherever it is by then, and one answer at a time decides what follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_zk.coordinator.transaction.markers import LONGEST_RETRY_MS, RETRY_MS, USUAL
+from kafka_zk.protocol.errors import ErrorCode
+from tests.unit.coordinator.transaction.transaction_world import T0, T1, T2, World, both
+
+IDS = ["a", "b", "c"]
+
+
+def decided(scene: World, *partitions, transactional_id: str = "id"):
+    """A producer whose transaction over these partitions was committed."""
+    producer = scene.producer(transactional_id)
+    scene.adds(producer, *partitions, transactional_id=transactional_id)
+    assert scene.ends(producer, commit=True, transactional_id=transactional_id).value is ErrorCode.NONE
+    return producer
+
+
+def test_each_leader_gets_its_partitions_in_one_request(scene: World) -> None:
+    decided(scene, T0, T1, T2)
+    asked = {
+        broker: {
+            (topic.name, index)
+            for marker in request.markers
+            for topic in marker.topics
+            for index in topic.partition_indexes
+        }
+        for broker, request in scene.leaders.requests
+    }
+    assert asked == {1: {T0, T1}, 2: {T2}}
+
+
+def test_what_comes_while_a_leader_is_asked_goes_to_it_in_one_request(scene: World) -> None:
+    scene.leaders.silent = True
+    producers = [decided(scene, T0, transactional_id=each) for each in IDS]
+    assert len(scene.leaders.requests) == 1, "one request to a broker at a time"
+    scene.leaders.speak()
+    assert len(scene.leaders.requests) == 2
+    assert [marker.producer_id for marker in scene.leaders.requests[1][1].markers] == [
+        each.producer_id for each in producers[1:]
+    ]
+    scene.leaders.speak()
+    scene.settle()
+    assert [scene.state(each) for each in IDS] == ["CompleteCommit"] * 3
+
+
+@pytest.mark.parametrize("code", sorted(USUAL | {ErrorCode.UNKNOWN_SERVER_ERROR}), ids=lambda code: code.name)
+def test_what_a_leader_cannot_write_now_is_tried_again(scene: World, code: ErrorCode) -> None:
+    scene.leaders.refusals[T1] = [code]
+    producer = decided(scene, T0, T1)
+    assert scene.state() == "PrepareCommit"
+    scene.passes(RETRY_MS)
+    assert scene.state() == "CompleteCommit"
+    assert sorted(each.partition for each in scene.leaders.markers) == [T0, T1], "and nothing else is"
+    assert scene.leaders.ends(producer) == both([T0, T1], commit=True)
+
+
+def test_the_leader_is_looked_for_anew_each_time(scene: World) -> None:
+    scene.leaders.refusals[T0] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    decided(scene, T0)
+    scene.leaders.leaders[T0] = 2
+    scene.passes(RETRY_MS)
+    assert [broker for broker, _ in scene.leaders.requests] == [1, 2]
+    assert scene.state() == "CompleteCommit"
+
+
+def test_a_leader_that_is_down_is_waited_for(scene: World) -> None:
+    scene.leaders.alive.discard(1)
+    decided(scene, T0, T2)
+    assert scene.coordinator._markers.unknown_destination_count == 1
+    scene.passes(10_000)
+    assert scene.state() == "PrepareCommit" and [broker for broker, _ in scene.leaders.requests] == [2]
+    scene.leaders.leaders[T0] = 2
+    scene.leaders.changed()
+    scene.settle()
+    assert scene.state() == "CompleteCommit"
+    assert scene.coordinator._markers.unknown_destination_count == 0
+
+
+def test_a_lost_connection_costs_a_retry(scene: World) -> None:
+    scene.leaders.cut = True
+    decided(scene, T0)
+    scene.leaders.cut = False
+    scene.passes(RETRY_MS)
+    assert scene.state() == "CompleteCommit"
+
+
+def test_retries_become_rare_while_nothing_is_taken_and_frequent_again_after(scene: World) -> None:
+    scene.leaders.cut = True
+    decided(scene, T0)
+    scene.passes(10_000)
+    assert len(scene.leaders.requests) < 10_000 / LONGEST_RETRY_MS + 10
+    scene.leaders.cut = False
+    scene.passes(LONGEST_RETRY_MS)
+    assert scene.state() == "CompleteCommit"
+    scene.leaders.refusals[T1] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    decided(scene, T1, transactional_id="next")
+    scene.passes(RETRY_MS)
+    assert scene.state("next") == "CompleteCommit"
+
+
+def test_a_deleted_partition_wants_no_marker(scene: World) -> None:
+    producer = scene.producer()
+    scene.adds(producer, T0, T1)
+    del scene.leaders.leaders[T0]
+    scene.ends(producer, commit=False)
+    assert scene.state() == "CompleteAbort"
+    assert scene.leaders.ends(producer) == both([T1], commit=False)
+
+
+def test_a_partition_that_knows_a_newer_epoch_keeps_nobody_waiting(scene: World) -> None:
+    """An operator aborted it there with a higher epoch: it could be neither used nor ended for ever."""
+    scene.leaders.refusals[T0] = [ErrorCode.INVALID_PRODUCER_EPOCH]
+    decided(scene, T0, T1)
+    assert scene.state() == "CompleteCommit"
+
+
+def test_what_a_newer_coordinator_wrote_ends_the_older_ones_attempts(scene: World) -> None:
+    scene.leaders.refusals[T0] = [ErrorCode.TRANSACTION_COORDINATOR_FENCED]
+    decided(scene, T0, T1)
+    scene.passes(10_000)
+    assert scene.state() == "PrepareCommit"
+    assert len(scene.leaders.requests) == 1
+
+
+def test_markers_of_a_lost_partition_are_no_longer_sent(scene: World) -> None:
+    scene.leaders.cut = True
+    decided(scene, T0)
+    scene.resign(scene.partition_of("id"))
+    before = len(scene.leaders.requests)
+    scene.passes(10_000)
+    assert len(scene.leaders.requests) == before
+
+
+def test_69_after_a_move_and_back_each_partition_ends_once_more_at_most_and_the_transaction_once(scene: World) -> None:
+    """Markers of the former leadership are on their way, and their answers come after the load."""
+    scene.leaders.silent = True
+    decided(scene, T0)
+    partition = scene.partition_of("id")
+    scene.resign(partition)
+    scene.lead(partition)
+    assert len(scene.leaders.requests) == 1, "the broker still owes an answer"
+    scene.leaders.speak()
+    scene.settle()
+    assert scene.state() == "PrepareCommit", "the answer to what an earlier coordinator sent ends nothing"
+    scene.leaders.speak()
+    scene.settle()
+    assert scene.history().count("CompleteCommit") == 1
