@@ -1,0 +1,8 @@
+"""Programs that carry records from one topic to another, each record once: consume, transform, produce and commit the
+offsets in one transaction.
+
+Each is one member of a group with one transactional id, until SIGTERM: `python -m tests.interop.chains.<client>
+bootstrap source sink group id`. It keeps each record in its partition, makes `copy of ` its beginning, and aborts every
+seventh transaction on purpose. It ends with FENCED when another has its transactional id or its place in the group for
+good; the one who started it starts it again.
+"""

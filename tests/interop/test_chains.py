@@ -1,0 +1,202 @@
+"""Chains of transactions: what links of any client carry from topic to topic arrives once each and in its order, while
+links and brokers are killed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from tests.interop.chains.link import FENCED, transformed
+from tests.support.apache import ApacheBroker, java
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, offsets_committed_by
+from tests.support.processes import ChildProcess, wait_until
+from tests.support.znodes import wait_until_unregistered
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+JAVA, LIBRDKAFKA, KAFKA_PYTHON = "java", "confluent", "python"
+PROGRAM = Path(__file__).parent / "java" / "ChainLink.java"
+APACHE_ONLY = "apache"
+CLUSTERS = {APACHE_ONLY: (ApacheBroker, ApacheBroker)}
+"""The kinds of brokers 0 and 1."""
+SETTINGS = {
+    "offsets.topic.replication.factor": "2",
+    "transaction.state.log.replication.factor": "2",
+    "default.replication.factor": "2",
+    "zookeeper.session.timeout.ms": "3000",
+    "group.min.session.timeout.ms": "1000",
+    "replica.fetch.wait.max.ms": "50",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+}
+PARTITIONS, RECORDS = 4, 1_000
+Broker = ApacheBroker | OurBroker
+
+
+class Cluster:
+    """Two brokers."""
+
+    def __init__(self, folder: Path, connect: str, kinds: Sequence[type[Broker]]) -> None:
+        self._connect = connect
+        self.brokers = [
+            kind(folder / str(number), connect, broker_id=number, overrides=SETTINGS)
+            for number, kind in enumerate(kinds)
+        ]
+        for broker in self.brokers:
+            broker.start()
+        self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
+        self.clients = Librdkafka(self.bootstrap)
+        self.wait_for_all()
+
+    def wait_for_all(self) -> None:
+        admin = self.clients.admin
+        wait_until(lambda: len(admin.list_topics(timeout=PATIENCE_S).brokers) == len(self.brokers), "all are known")
+
+    def create(self, topic: str) -> None:
+        """With a replica on each broker; librdkafka does not look for a new controller by itself."""
+
+        def is_made() -> bool:
+            try:
+                self.clients.admin.create_topics([NewTopic(topic, PARTITIONS, len(self.brokers))])[topic].result()
+            except KafkaException as error:
+                assert error.args[0].code() == KafkaError.NOT_CONTROLLER, error
+                return False
+            return True
+
+        wait_until(is_made, f"{topic} is made")
+
+    def kill_and_start(self, number: int) -> None:
+        """As kill -9 does. Apache's must wait for its last session to end; ours ends it by itself."""
+        broker = self.brokers[number]
+        broker.kill()
+        if isinstance(broker, ApacheBroker):
+            wait_until_unregistered(self._connect, number)
+        broker.start()
+
+    def close(self) -> None:
+        self.clients.close()
+        for broker in self.brokers:
+            broker.kill()
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def cluster(
+    request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp(f"chains-{request.param}")
+    built = Cluster(folder, fresh_chroot(zookeeper, folder.name), CLUSTERS[request.param])
+    yield built
+    built.close()
+
+
+class Links:
+    """The links of one chain, by transactional id; one that was fenced is started again."""
+
+    def __init__(self, folder: Path, client: str, *arguments: str) -> None:
+        self._folder, self._client, self._arguments = folder, client, arguments
+        self._running: dict[str, ChildProcess] = {}
+        self._starts = count(1)
+
+    def start(self, txn: str) -> None:
+        arguments = [*self._arguments, txn]
+        if self._client == JAVA:
+            command = java(str(PROGRAM), *arguments)
+        else:
+            command = [sys.executable, "-m", f"tests.interop.chains.{self._client}", *arguments]
+        self._running[txn] = ChildProcess(command, self._folder / f"{next(self._starts)}-{txn}.log")
+        self._running[txn].start()
+
+    def kill_and_start(self, txn: str) -> None:
+        self._running[txn].kill()
+        self.start(txn)
+
+    def look_after(self) -> None:
+        for txn, process in self._running.items():
+            if not process.is_running:
+                code = process.wait()
+                assert code == FENCED, f"{txn} ended with {code}:\n{process.output()[-3000:]}"
+                self.start(txn)
+
+    def stop(self) -> None:
+        for txn, process in self._running.items():
+            code = process.stop()
+            assert code in (0, -signal.SIGTERM, 128 + signal.SIGTERM, FENCED), (
+                f"{txn} ended with {code}:\n{process.output()[-3000:]}"
+            )
+
+    def kill(self) -> None:
+        for process in self._running.values():
+            process.kill()
+
+
+class Sink:
+    """What was committed, by partition, as a reader of a committed world sees it."""
+
+    def __init__(self, kafka: Librdkafka, topic: str) -> None:
+        self._consumer = kafka.consumer(isolation_level="read_committed")
+        self._consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(PARTITIONS)])
+        self.values: list[list[bytes]] = [[] for _ in range(PARTITIONS)]
+
+    def count(self) -> int:
+        found: list[Message] = self._consumer.consume(1_000, 0.1)
+        for message in found:
+            if message.error() is None:
+                self.values[message.partition()].append(message.value())
+        return sum(map(len, self.values))
+
+
+IN_FULL = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("client", "killed"),
+    [
+        (JAVA, (0,)),
+        (LIBRDKAFKA, (1,)),
+        (KAFKA_PYTHON, (0,)),
+        *(pytest.param(client, (1, 0, 1), marks=IN_FULL) for client in (JAVA, LIBRDKAFKA, KAFKA_PYTHON)),
+    ],
+)
+def test_each_record_arrives_once_and_in_its_order(
+    cluster: Cluster, client: str, killed: tuple[int, ...], tmp_path: Path
+) -> None:
+    kafka = cluster.clients
+    source, sink, group = (f"{client}-{what}-{tmp_path.name}" for what in ("source", "sink", "group"))
+    for topic in (source, sink):
+        cluster.create(topic)
+    written = [[b"%d %d" % (partition, number) for number in range(RECORDS)] for partition in range(PARTITIONS)]
+    for partition, values in enumerate(written):
+        kafka.write(source, [Written(value) for value in values], partition=partition, enable_idempotence=True)
+    links, arrived = Links(tmp_path, client, cluster.bootstrap, source, sink, group), Sink(kafka, sink)
+
+    def wait_for(part: float) -> None:
+        wanted = int(PARTITIONS * RECORDS * part)
+
+        def are_there() -> bool:
+            links.look_after()
+            return arrived.count() >= wanted
+
+        wait_until(are_there, f"{wanted} records arrive", timeout_s=120)
+
+    try:
+        for txn in ("left", "right"):
+            links.start(f"{group}-{txn}")
+        wait_for(0.1)
+        links.kill_and_start(f"{group}-left")
+        for round_number, number in enumerate(killed, 1):
+            wait_for(0.1 + 0.6 * round_number / len(killed))
+            cluster.kill_and_start(number)
+            links.kill_and_start(f"{group}-right")
+        wait_for(1)
+        links.stop()
+    finally:
+        links.kill()
+    assert arrived.values == [[transformed(value) for value in values] for values in written]
+    partitions = [TopicPartition(source, number) for number in range(PARTITIONS)]
+    assert offsets_committed_by(kafka.consumer(group_id=group), partitions) == [RECORDS] * PARTITIONS
