@@ -11,13 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from kafka_zk.client.admin.acls import AccessControlEntry, AclBinding, ResourcePattern
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.protocol.acl import Operation, Permission, ResourceType
+from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.transactions.__main__ import main
+from tests.integration.security.sasl_broker import PLAIN_MODULE, sasl_overrides
 from tests.interop.tools import transaction_states
 from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
 from tests.support import masks
 from tests.support.allowed import allowed
 from tests.support.apache import ToolRun
 from tests.support.masks import Mask
+from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 MAIN_CLASS = "org.apache.kafka.tools.TransactionsCommand"
@@ -137,6 +144,61 @@ def test_every_look_at_transactions_shows_what_apaches_tool_shows(bootstrap: str
 def test_hanging_transactions_are_ended_as_apaches_tool_ends_them(bootstrap: str, tmp_path: Path) -> None:
     theirs, ours = (command_lines(ENDED, bootstrap, topic) for topic in transaction_states.HUNG_TOPICS)
     assert_same(theirs, ours, tmp_path)
+
+
+@pytest.fixture(scope="module", params=transaction_states.BROKERS)
+def secured(
+    request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """How a command line begins for alice, who may describe, and for bob, who may nothing."""
+    folder = tmp_path_factory.mktemp("secured")
+    overrides = sasl_overrides(
+        {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "super.users": "User:ANONYMOUS"}
+    )
+    for_clients, for_brokers = (each.rpartition("://")[2] for each in overrides["listeners"].split(","))
+    broker = request.param(folder, fresh_chroot(zookeeper, "secured"), broker_id=1, overrides=overrides).start()
+    begins = {}
+    for user in ("alice", "bob"):
+        config = folder / f"{user}.properties"
+        config.write_text(
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+            f'sasl.jaas.config={PLAIN_MODULE} required username="{user}" password="{user}-secret";\n'
+        )
+        begins[user] = f"--bootstrap-server {for_clients} --command-config {config}"
+    try:
+        with AdminClient({"bootstrap.servers": for_brokers}) as admin:
+            wait_until(lambda: admin.describe_cluster().nodes, "the broker knows itself")
+            admin.create_topics([NewTopic("orders", 1, 1)])
+            may_describe = AccessControlEntry("User:alice", "*", Operation.DESCRIBE, Permission.ALLOW)
+            seen = ((ResourceType.TOPIC, "orders"), (ResourceType.TRANSACTIONAL_ID, "open"))
+            admin.create_acls([AclBinding(ResourcePattern(*each), may_describe) for each in seen])
+        open_one = transaction_states.begun(for_brokers, "open", TopicPartition("orders", 0))
+        yield begins
+        del open_one
+    finally:
+        broker.stop()
+
+
+REFUSED = """
+list
+describe --transactional-id open
+describe --transactional-id nobody
+describe-producers --topic orders --partition 0
+describe-producers --topic orders --partition 0 --broker-id 1
+find-hanging --topic orders
+find-hanging --broker-id 1
+find-hanging --topic orders --partition 0
+abort --topic orders --partition 0 --start-offset 0
+abort --topic orders --partition 0 --producer-id 0 --producer-epoch 0 --coordinator-epoch 0
+"""
+
+
+@pytest.mark.parametrize("user", ["alice", "bob"])
+def test_who_may_not_is_told_so_in_the_words_of_apaches_tool(
+    secured: dict[str, str], user: str, tmp_path: Path
+) -> None:
+    lines = [f"{secured[user]} {line}".split() for line in REFUSED.strip().splitlines()]
+    assert_same(lines, lines, tmp_path)
 
 
 def test_what_is_masked_occurs(pytestconfig: pytest.Config) -> None:
