@@ -1,0 +1,91 @@
+"""Faults in how the transaction coordinator performs what it decided."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+ROOM = "kafka_zk/coordinator/transaction"
+TESTS = "tests/unit/coordinator/transaction"
+COORDINATOR = f"{TESTS}/test_coordinator.py"
+MARKERS = f"{TESTS}/test_markers.py"
+LIVES = f"{TESTS}/test_coordinator_lives.py -k test_random"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="an append that ends in another leadership is not believed",
+        file=f"{ROOM}/manager.py",
+        old="            if load is None or self.load_of(transaction) is not load:\n                # Another",
+        new="            if load is None:\n                # Another",
+        tests=f"{COORDINATOR} -k not_believed",
+    ),
+    Mutant(
+        breaks="the next coordinator finishes what was decided",
+        file=f"{ROOM}/manager.py",
+        old="        unfinished = [transaction for transaction in found if transaction.state in ENDING]\n",
+        new="        unfinished: list[Transaction] = []\n",
+        tests=f"{COORDINATOR} -k finishes_what",
+    ),
+    Mutant(
+        breaks="a change that cannot be stored is given up",
+        file=f"{ROOM}/manager.py",
+        old="            elif not holds_on:\n",
+        new="            elif code is ErrorCode.UNKNOWN_SERVER_ERROR:\n",
+        tests=f"{COORDINATOR} -k changes_nothing",
+    ),
+    Mutant(
+        breaks="nothing else begins while the last record of a transaction is tried again",
+        file=f"{ROOM}/coordinator.py",
+        old="self._manager.store(transaction, change, stored, holds_on=True)",
+        new="self._manager.store(transaction, change, stored)",
+        tests=f"{COORDINATOR} -k last_record",
+    ),
+    Mutant(
+        breaks="an epoch that could not be stored is remembered",
+        file=f"{ROOM}/coordinator.py",
+        old="                transaction.failed_to_fence = True\n",
+        new="                pass\n",
+        tests=f"{COORDINATOR} -k not_raised_again",
+    ),
+    Mutant(
+        breaks="markers carry the epoch of the coordinator that sends them",
+        file=f"{ROOM}/coordinator.py",
+        old="coordinator_epoch=load.leader_epoch,",
+        new="coordinator_epoch=0,",
+        tests=f"{COORDINATOR} -k finishes_what",
+    ),
+    Mutant(
+        breaks="a coordinator that lost the partition sends no markers",
+        file=f"{ROOM}/coordinator.py",
+        old="is_wanted=lambda: self._manager.load_of(transaction) is load,",
+        new="is_wanted=lambda: True,",
+        tests=f"{MARKERS} -k lost_partition",
+    ),
+    Mutant(
+        breaks="a marker that a leader did not write is sent again",
+        file=f"{ROOM}/markers.py",
+        old="OUTCOMES.get(code, _Outcome.AGAIN)",
+        new="OUTCOMES.get(code, _Outcome.ENDED)",
+        tests=f"{MARKERS} -k cannot_write_now",
+    ),
+    Mutant(
+        breaks="an answer is about what was sent in its request",
+        file=f"{ROOM}/markers.py",
+        old="            if part[0].producer_id in sent:\n",
+        new="            if part[0].producer_id < 0:\n",
+        tests=LIVES,
+    ),
+    Mutant(
+        breaks="leaders that were down are looked for when the metadata changes",
+        file=f"{ROOM}/markers.py",
+        old="        metadata_cache.on_change(lambda _changed, _deleted: self._look_for_leaders())\n",
+        new="",
+        tests=f"{MARKERS} -k is_down",
+    ),
+    Mutant(
+        breaks="an id whose tombstone was refused can be used again",
+        file=f"{ROOM}/manager.py",
+        old="                else:\n                    transaction.give_up()\n",
+        new="",
+        tests=f"{COORDINATOR} -k tombstone_was_refused",
+    ),
+)
