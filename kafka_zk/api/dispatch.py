@@ -251,13 +251,13 @@ class Dispatcher:
                         route.count_errors(response, times.error_counts)
                 api_version, size_bytes, received_ns, started_ns, handled_ns = timing
                 row = (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp)
-                times.rows.append(row)
+                variant = "" if route.variant_of is None else route.variant_of(request)
+                if not variant or not route.api.counts_as_variant_only:
+                    times.rows.append(row)
                 if ctx.described is not None:
                     self._log_answer(route, ctx.described, response, row, in_turns)
-                if route.variant_of is not None and self._metrics is not None:
-                    variant = route.variant_of(request)
-                    if variant:
-                        self._metrics.of(variant).rows.append(row)
+                if variant and self._metrics is not None:
+                    self._metrics.of(variant).rows.append(row)
             return parts
         except BaseException:
             if route.sends_slices and response is not None:

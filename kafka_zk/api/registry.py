@@ -36,7 +36,8 @@ class HandledApi:
     handled (their answers wait behind it). Kafka never does that; it is safe only where nothing a client can observe
     depends on the answer, that is for a produce whose records are in the log already.
     `sends_slices`: its answers may hold slices of segments.
-    `variant_of(request)`: a second name under which its metrics count, "" for none.
+    `variant_of(request)`: a second name under which its metrics count, "" for none; the only one if
+    `counts_as_variant_only`.
     """
 
     request: Message[Any]
@@ -48,6 +49,7 @@ class HandledApi:
     lets_next_start: bool = False
     sends_slices: bool = False
     variant_of: Callable[[Any], str] | None = None
+    counts_as_variant_only: bool = False
 
     @property
     def key(self) -> int:
@@ -97,13 +99,23 @@ def api(
     lets_next_start: bool = False,
     sends_slices: bool = False,
     variant_of: Callable[[Q], str] | None = None,
+    counts_as_variant_only: bool = False,
     registry: ApiRegistry = REGISTRY,
 ) -> Callable[[Handler[Q, R]], Handler[Q, R]]:
     """Register the decorated function as the handler of an API; see HandledApi."""
 
     def register(handler: Handler[Q, R]) -> Handler[Q, R]:
         served = HandledApi(
-            request, response, handler, errors, charge, gives_way, lets_next_start, sends_slices, variant_of
+            request,
+            response,
+            handler,
+            errors,
+            charge,
+            gives_way,
+            lets_next_start,
+            sends_slices,
+            variant_of,
+            counts_as_variant_only,
         )
         registry.add(served)
         return handler

@@ -48,7 +48,23 @@ ERRORS = Form(
 )
 
 
-@api(ADD_PARTITIONS_TO_TXN_REQUEST, ADD_PARTITIONS_TO_TXN_RESPONSE, errors=ERRORS)
+VERIFICATION = "AddPartitionsToTxnVerification"
+"""The name under which a request counts that only asks."""
+
+
+def _variant(request: AddPartitionsToTxnRequest) -> str:
+    """Yields to other greenlets. An older request has no transactions in a list, and adds to its one."""
+    asked = request.transactions
+    return VERIFICATION if asked and all(each.verify_only for each in in_turns(asked)) else ""
+
+
+@api(
+    ADD_PARTITIONS_TO_TXN_REQUEST,
+    ADD_PARTITIONS_TO_TXN_RESPONSE,
+    errors=ERRORS,
+    variant_of=_variant,
+    counts_as_variant_only=True,
+)
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, ctx: RequestContext
 ) -> Pending[AddPartitionsToTxnResponse]:

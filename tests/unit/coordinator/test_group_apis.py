@@ -32,8 +32,6 @@ from kafka_zk.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFe
 from kafka_zk.protocol.messages.sync_group import SyncGroupRequest
 from tests.unit.coordinator.test_coordinator_log import GROUP, OFFSETS, Coordinated
 
-TRANSACTION_KEY = 1
-
 
 class Denying:
     """Allows everything but what is listed by name."""
@@ -66,14 +64,6 @@ def fetch_request() -> OffsetFetchRequest:
 
 def settled(answer: Any) -> Any:
     return answer.value if isinstance(answer, Pending) else answer
-
-
-@pytest.mark.parametrize("version", range(1, 7))
-def test_a_transactional_id_is_refused_for_good(made: Coordinated, version: int):
-    request = FindCoordinatorRequest(key="txn", key_type=TRANSACTION_KEY, coordinator_keys=["txn"])
-    answer = made.broker.call(request, version)
-    found = answer if version < 4 else answer.coordinators[0]
-    assert found.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED and found.node_id == -1
 
 
 @pytest.mark.parametrize("version", range(7))
