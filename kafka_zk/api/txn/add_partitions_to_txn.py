@@ -36,6 +36,7 @@ FROM_BROKERS = 4
 """The version from which only brokers send it."""
 
 Codes = Mapping[TopicPartition, ErrorCode]
+Results = list[AddPartitionsToTxnTopicResult]
 
 ERRORS = Form(
     (
@@ -72,7 +73,7 @@ def add_partitions_to_txn(
     if ctx.api_version >= FROM_BROKERS:
         authorize_request(ctx, Operation.CLUSTER_ACTION)
         asked_of = [(each, _of_broker(each, ctx)) for each in in_turns(request.transactions)]
-        return then_apart(_all([codes for _, codes in in_turns(asked_of)]), lambda _: _of_all(asked_of))
+        return then_apart(_all([results for _, results in in_turns(asked_of)]), lambda _: _of_all(asked_of))
     asked = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,
@@ -80,15 +81,15 @@ def add_partitions_to_txn(
         topics=request.v3_and_below_topics,
     )
     return then_apart(
-        _of_client(asked, ctx), lambda codes: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_topics(codes))
+        _of_client(asked, ctx), lambda results: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
     )
 
 
-def _of_client(asked: AddPartitionsToTxnTransaction, ctx: RequestContext) -> Pending[Codes]:
+def _of_client(asked: AddPartitionsToTxnTransaction, ctx: RequestContext) -> Pending[Results]:
     """Blocks while the record is written. Clients must be allowed to write, to topics too that are not internal."""
     partitions = _partitions(asked.topics)
     if not ctx.may(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, asked.transactional_id):
-        return completed(dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return completed(_all_with(asked, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     allowed = {
         topic: topic not in INTERNAL_TOPICS and ctx.may(Operation.WRITE, ResourceType.TOPIC, topic)
         for topic in dict.fromkeys(partition.topic for partition in partitions)
@@ -96,15 +97,17 @@ def _of_client(asked: AddPartitionsToTxnTransaction, ctx: RequestContext) -> Pen
     return _add(asked, partitions, lambda topic: allowed[topic], ctx)
 
 
-def _of_broker(asked: AddPartitionsToTxnTransaction, ctx: RequestContext) -> Pending[Codes]:
+def _of_broker(asked: AddPartitionsToTxnTransaction, ctx: RequestContext) -> Pending[Results]:
     """Blocks while a record is written, if it is not only to verify."""
     partitions = _partitions(asked.topics)
     if not asked.verify_only:
         return _add(asked, partitions, lambda _: True, ctx)
     coordinator = ctx.services.transaction_coordinator
     return completed(
-        _refused(partitions, lambda _: True, ctx)
-        or coordinator.verify_partitions(asked.transactional_id, _producer(asked), partitions)
+        _topics(
+            _refused(partitions, lambda _: True, ctx)
+            or coordinator.verify_partitions(asked.transactional_id, _producer(asked), partitions)
+        )
     )
 
 
@@ -113,13 +116,13 @@ def _add(
     partitions: Collection[TopicPartition],
     may_write: Callable[[str], bool],
     ctx: RequestContext,
-) -> Pending[Codes]:
+) -> Pending[Results]:
     """Blocks while the record is written."""
     refused = _refused(partitions, may_write, ctx)
     if refused:
-        return completed(refused)
+        return completed(_topics(refused))
     added = ctx.services.transaction_coordinator.add_partitions(asked.transactional_id, _producer(asked), partitions)
-    return added.then(lambda code: dict.fromkeys(partitions, as_known(code, ctx.api_version)))
+    return then_apart(added, lambda code: _all_with(asked, as_known(code, ctx.api_version)))
 
 
 def _refused(partitions: Collection[TopicPartition], may_write: Callable[[str], bool], ctx: RequestContext) -> Codes:
@@ -145,17 +148,31 @@ def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> Collection[TopicPa
     return {TopicPartition(topic.name, index): None for topic in topics for index in in_turns(topic.partitions)}
 
 
-def _of_all(asked: Sequence[tuple[AddPartitionsToTxnTransaction, Pending[Codes]]]) -> AddPartitionsToTxnResponse:
+def _of_all(asked: Sequence[tuple[AddPartitionsToTxnTransaction, Pending[Results]]]) -> AddPartitionsToTxnResponse:
     """Yields to other greenlets."""
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
-            AddPartitionsToTxnResult(transactional_id=each.transactional_id, topic_results=_topics(codes.value))
-            for each, codes in in_turns(asked)
+            AddPartitionsToTxnResult(transactional_id=each.transactional_id, topic_results=results.value)
+            for each, results in in_turns(asked)
         ]
     )
 
 
-def _topics(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
+def _all_with(asked: AddPartitionsToTxnTransaction, code: ErrorCode) -> Results:
+    """Yields to other greenlets. The same for all that was asked: also for what was named twice, as in Kafka."""
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+                for index in in_turns(topic.partitions)
+            ],
+        )
+        for topic in in_turns(asked.topics)
+    ]
+
+
+def _topics(codes: Codes) -> Results:
     """Yields to other greenlets."""
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (name, index), code in in_turns(codes.items()):
@@ -168,7 +185,7 @@ def _topics(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
     return list(topics.values())
 
 
-def _all(pendings: Sequence[Pending[Codes]]) -> Pending[None]:
+def _all(pendings: Sequence[Pending[Results]]) -> Pending[None]:
     """Yields to other greenlets. Settled when all are."""
     answer: Pending[None] = Pending()
     # One more: this function, which is still asking.

@@ -64,7 +64,8 @@ def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> P
 
 
 class _Answer:
-    """Collects the codes of all markers. A producer that is named by several has one answer, as in Kafka."""
+    """Collects the codes of all markers, as Kafka does: a producer that is named by several has one answer, and none
+    without a partition."""
 
     def __init__(self, marker_count: int) -> None:
         self.pending: Pending[Codes] = Pending()
@@ -73,7 +74,8 @@ class _Answer:
         self._unended = marker_count + 1
 
     def add(self, producer_id: int, codes: dict[TopicPartition, ErrorCode]) -> None:
-        self._codes.setdefault(producer_id, {}).update(codes)
+        if codes:
+            self._codes.setdefault(producer_id, {}).update(codes)
 
     def ended(self, count: int) -> None:
         self._unended -= count
@@ -93,6 +95,11 @@ def _write(marker: WritableTxnMarker, answer: _Answer, services: Services) -> No
                 missing[TopicPartition(topic.name, index)] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 found[TopicPartition(topic.name, index)] = None
+    if found and (marker.producer_id < 0 or marker.producer_epoch < 0):
+        # No batch can say so; Kafka fails in the middle of the marker, what is missing included.
+        answer.add(marker.producer_id, dict.fromkeys([*missing, *found], ErrorCode.UNKNOWN_SERVER_ERROR))
+        answer.ended(1)
+        return
     answer.add(marker.producer_id, missing)
     if not found:
         answer.ended(1)

@@ -91,6 +91,7 @@ MAPS = frozenset(
         "active_producers",
         "topics",
         "results_by_transaction",
+        "results_by_topic_v3_and_below",
         "topic_results",
         "results_by_partition",
     }
@@ -356,6 +357,8 @@ BROKERS = (
     call("marker: of an unknown producer", MARK, write_marker({TOPIC: [0]}, committed=True, owner=Owner(9_000, 4))),
     call("marker: of its past", MARK, write_marker({TOPIC: [0]}, committed=True, owner=Owner(9_000, 3))),
     call("marker: of its future", MARK, write_marker({TOPIC: [0]}, committed=False, owner=Owner(9_000, 5))),
+    call("marker: without an id", MARK, write_marker({TOPIC: [0]}, committed=False, owner=Owner(-1, 0))),
+    call("marker: of nobody", MARK, write_marker({TOPIC: [0], "nowhere": [1]}, committed=True, owner=Owner(-1, -1))),
     call("marker: without an epoch", MARK, write_marker({TOPIC: [0]}, committed=False, owner=Owner(9_001, -1))),
     call(
         "marker: of a later coordinator",

@@ -52,6 +52,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{TESTS}/test_lives.py {REQUESTS}",
     ),
     Mutant(
+        breaks="a producer that begins again leaves the start of its last transaction in memory",
+        file=f"{DECISIONS}/transaction.py",
+        old="        if change.state is not TransactionState.EMPTY:\n",
+        new="        if True:\n",
+        tests=f"{REQUESTS} -k last_transaction_began",
+    ),
+    Mutant(
         breaks="what retention took of an open transaction holds back nobody further than the log start",
         file="kafka_zk/log/unified_log.py",
         old="            self.last_stable_offset = max(unstable, self.log_start_offset)\n",

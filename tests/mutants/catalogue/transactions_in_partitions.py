@@ -40,6 +40,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{PEERS_TESTS} -k pause",
     ),
     Mutant(
+        breaks="no marker is written for a producer that cannot be",
+        file=MARKERS,
+        old="if found and (marker.producer_id < 0 or marker.producer_epoch < 0):",
+        new="if found and marker.producer_id < 0:",
+        tests=f"{MARKERS_TESTS} -k nobody",
+    ),
+    Mutant(
         breaks="markers are answered once the last one is replicated",
         file=MARKERS,
         old="self._unended = marker_count + 1",

@@ -265,6 +265,20 @@ def test_two_markers_of_one_producer_have_one_answer(broker: Broker) -> None:
     }
 
 
+def test_a_marker_of_no_partitions_has_no_answer(broker: Broker) -> None:
+    assert end(broker, marker()) == {}
+
+
+@pytest.mark.parametrize(("producer_id", "epoch"), [(-1, 0), (PRODUCER, -1)])
+def test_a_marker_of_nobody_is_unknown_server_error_for_all_its_partitions(
+    broker: Broker, producer_id: int, epoch: int
+) -> None:
+    partition = broker.lead()
+    answers = end(broker, marker(("t", 0), ("nowhere", 0), producer_id=producer_id, epoch=epoch))
+    assert set(answers[producer_id].values()) == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert written_markers(partition) == []
+
+
 # --- when it is answered ---------------------------------------------------------------------------------------------
 
 

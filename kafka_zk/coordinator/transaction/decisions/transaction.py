@@ -2,7 +2,8 @@
 
 Role        Pure. A change is prepared, stored in the log, and only then made: `prepare` and `complete`, or `give_up`.
 Invariants  One change at a time. The epoch never goes back while the producer id stays. What a change makes of a
-            transaction was decided before it was stored, so that memory equals the record.
+            transaction was decided before it was stored, so that memory equals the record (but for the start of the
+            last transaction, which memory keeps until the next one).
 Source      TransactionMetadata.scala in Kafka 3.9.
 """
 
@@ -172,7 +173,9 @@ class Transaction:
         self.last_producer_epoch = change.last_producer_epoch
         self.timeout_ms = change.timeout_ms
         self.partitions = change.partitions
-        self.started_ms = change.started_ms
+        if change.state is not TransactionState.EMPTY:
+            # Of a producer that begins again Kafka goes on showing when its last transaction began.
+            self.started_ms = change.started_ms
         self.updated_ms = change.updated_ms
 
     def give_up(self) -> None:

@@ -65,6 +65,14 @@ def test_a_producer_that_begins_gets_the_next_epoch(state: TransactionState) -> 
     assert isinstance(change, Change) and change.state is EMPTY and change.started_ms == -1 and not change.partitions
 
 
+def test_memory_keeps_when_the_last_transaction_began_until_the_next_one() -> None:
+    of = transaction(COMPLETE_COMMIT)
+    change = begin(of)
+    assert isinstance(change, Change)
+    of.complete(change)
+    assert (of.state, of.started_ms) == (EMPTY, 6_000)
+
+
 def test_the_first_producer_of_an_id_gets_epoch_0() -> None:
     new = Transaction("id", 7, TIMEOUT_MS, NOW_MS)
     assert epochs(begin(new)) == (7, 0, -1, NO_EPOCH)
