@@ -11,8 +11,6 @@ from kafka_zk.tools.log_doctor.__main__ import main as doctor
 from kafka_zk.tools.transactions.__main__ import main as transactions
 from tests.interop.tools import transaction_states
 from tests.interop.tools.runs import run_once
-from tests.support.apache import ApacheBroker
-from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -34,11 +32,12 @@ def hanging_in(bootstrap: str) -> set[Place]:
     return found
 
 
-@pytest.mark.parametrize("kind", transaction_states.BROKERS)
+@pytest.mark.parametrize("name", transaction_states.CLUSTERS)
 def test_the_doctor_names_what_hangs_and_the_command_that_ends_it(
-    kind: type[ApacheBroker | OurBroker], zookeeper: ZooKeeperServer, tmp_path: Path
+    name: str, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:
-    with transaction_states.cluster(kind, fresh_chroot(zookeeper, "hanging"), tmp_path) as brokers:
+    kinds, chroot = transaction_states.CLUSTERS[name], fresh_chroot(zookeeper, "hanging")
+    with transaction_states.cluster(kinds, chroot, tmp_path) as brokers:
         bootstrap = transaction_states.bootstrap_of(brokers)
         hanging = hanging_in(bootstrap)
         assert len(hanging) == 2 + 5 * len(transaction_states.HUNG_TOPICS)

@@ -104,12 +104,12 @@ MASKS = (
 )
 
 
-@pytest.fixture(scope="module", params=transaction_states.BROKERS)
+@pytest.fixture(scope="module", params=transaction_states.CLUSTERS)
 def bootstrap(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     chroot, folder = fresh_chroot(zookeeper, "transactions"), tmp_path_factory.mktemp("brokers")
-    with transaction_states.cluster(request.param, chroot, folder) as brokers:
+    with transaction_states.cluster(transaction_states.CLUSTERS[request.param], chroot, folder) as brokers:
         yield transaction_states.bootstrap_of(brokers)
 
 
@@ -146,7 +146,7 @@ def test_hanging_transactions_are_ended_as_apaches_tool_ends_them(bootstrap: str
     assert_same(theirs, ours, tmp_path)
 
 
-@pytest.fixture(scope="module", params=transaction_states.BROKERS)
+@pytest.fixture(scope="module", params=sorted({kinds[0] for kinds in transaction_states.CLUSTERS.values()}, key=str))
 def secured(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from confluent_kafka import Producer
 
@@ -20,8 +21,9 @@ from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 from tests.unit.log.given import produced
 
-BROKERS: tuple[type[ApacheBroker | OurBroker], ...] = (ApacheBroker,)
-"""The brokers that have a transaction coordinator."""
+Kind: TypeAlias = type[ApacheBroker | OurBroker]
+CLUSTERS: dict[str, tuple[Kind, Kind]] = {"apache": (ApacheBroker, ApacheBroker)}
+"""Two brokers that have a transaction coordinator and take transactional records, by the name of the case."""
 
 SETTINGS = {
     "transaction.partition.verification.enable": "false",
@@ -38,13 +40,11 @@ UNKNOWN_PRODUCER = 9_000_000_001
 
 
 @contextmanager
-def cluster(
-    kind: type[ApacheBroker | OurBroker], chroot: str, folder: Path
-) -> Iterator[dict[int, ApacheBroker | OurBroker]]:
+def cluster(kinds: tuple[Kind, Kind], chroot: str, folder: Path) -> Iterator[dict[int, ApacheBroker | OurBroker]]:
     """Blocks. Two brokers, by id, with transactions in every state."""
     with ExitStack() as stack:
         brokers = {}
-        for broker_id in (1, 2):
+        for broker_id, kind in enumerate(kinds, 1):
             broker = kind(folder / f"broker-{broker_id}", chroot, broker_id=broker_id, overrides=SETTINGS)
             broker.folder.mkdir(parents=True)
             stack.callback(broker.stop)

@@ -46,6 +46,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=TOOL_TESTS,
     ),
     Mutant(
+        breaks="an abort never claims a coordinator epoch below 0",
+        file="kafka_zk/tools/transactions/__main__.py",
+        old='max(0, values["coordinator-epoch"])',
+        new='values["coordinator-epoch"]',
+        tests=TOOL_TESTS,
+    ),
+    Mutant(
         breaks="a transaction whose marker would be refused as too old hangs",
         file="kafka_zk/tools/log_doctor/open_transactions.py",
         old=" and transaction.producer_epoch >= opened.producer_epoch:",
