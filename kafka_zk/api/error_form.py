@@ -79,9 +79,7 @@ def each_topic(*inner: Each) -> tuple[Each, ...]:
 
 PARTITIONS = Each("partitions", "partitions")
 
-UNSERVED: Mapping[int, Form] = {
-    28: Form(each_topic(PARTITIONS)),
-}
+UNSERVED: Mapping[int, Form] = {}
 """By API key: the forms of APIs without a handler yet; later their handlers declare them."""
 
 CODE_FIELDS = ("error_code", "partition_error_code")

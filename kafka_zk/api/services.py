@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafka_zk.network.connection import Connection
     from kafka_zk.network.parts import Parts
     from kafka_zk.replication.manager import ReplicaManager
+    from kafka_zk.replication.serving.transaction_verifier import TransactionVerifier
     from kafka_zk.security.acl.changes import AclChanges
     from kafka_zk.security.quotas.mutations import MutationQuota
     from kafka_zk.security.tokens.store import TokenStore
@@ -122,6 +123,7 @@ class Services:
     log_manager: LogManager = field(default_factory=_filled_later)
     replica_manager: ReplicaManager = field(default_factory=_filled_later)
     group_coordinator: GroupCoordinator = field(default_factory=_filled_later)
+    transaction_verifier: TransactionVerifier = field(default_factory=_filled_later)
     controller: KafkaController = field(default_factory=_filled_later)
     topic_admin: TopicAdmin = field(default_factory=_filled_later)
     config_admin: ConfigAdmin = field(default_factory=_filled_later)

@@ -69,6 +69,7 @@ from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafka_zk.replication.manager import ReplicaManager
+from kafka_zk.replication.serving.transaction_verifier import TransactionVerifier
 from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.security.tokens.rules import TokenRules
 from kafka_zk.security.tokens.store import TokenStore
@@ -344,6 +345,15 @@ class Parts:
         )
         self._transaction_coordinator.startup()
         self.stops.add("transaction coordinator", self._transaction_coordinator.shutdown)
+        self._transaction_verifier = TransactionVerifier(
+            hosted=self._replica_manager.hosted,
+            peers=self._peer_channels(f"AddPartitionsManager-client-{self.broker_id}"),
+            metadata_cache=self._metadata_cache,
+            partition_for=self._transaction_coordinator.partition_for,
+            is_enabled=lambda: self.config.transaction_partition_verification_enable,
+            clock=self._clock,
+            metrics=self._metrics,
+        )
 
     @property
     def _controllers_listener(self) -> str:
@@ -429,6 +439,7 @@ class Parts:
         services.log_manager = self._log_manager
         services.replica_manager = self._replica_manager
         services.group_coordinator = self._group_coordinator
+        services.transaction_verifier = self._transaction_verifier
         services.controller = self._controller
         services.topic_admin = self._topic_admin
         services.authentication = BeforeLogin(

@@ -32,6 +32,7 @@ from kafka_zk.record.types import Record
 from kafka_zk.replication.serving.append import AppendFailure
 
 if TYPE_CHECKING:
+    from kafka_zk.log.state.verification import VerificationGuard
     from kafka_zk.log.unified_log import AppendInfo
     from kafka_zk.replication.manager import ReplicaManager
 
@@ -84,13 +85,14 @@ class StateLog:
         *,
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
+        guard: VerificationGuard | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         """Blocks. Append one batch, as part of the transaction of `producer`; `done` gets the result.
 
-        It waits `timeout_ms` for the replicas, if given.
+        `guard`: that of the transaction, if this begins it here. It waits `timeout_ms` for the replicas, if given.
         """
-        result = self._append(partition, records, self._required_acks, base_sequence, producer, timeout_ms)
+        result = self._append(partition, records, self._required_acks, base_sequence, producer, guard, timeout_ms)
         if isinstance(result, Pending):
             result.on_complete(lambda settled: _tell(done, settled.value[0]))
         else:
@@ -118,6 +120,7 @@ class StateLog:
         acks: int,
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
+        guard: VerificationGuard | None = None,
         timeout_ms: int | None = None,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
         leadership = self._replica_manager.leadership_of(TopicPartition(self._topic, partition))
@@ -147,6 +150,7 @@ class StateLog:
                     internal_topics_allowed=True,
                     # All its batches have the sequence 0: a client's rules would treat them as duplicates.
                     origin=Origin.COORDINATOR,
+                    guards=None if guard is None else {(self._topic, partition): guard},
                 )
         except Exception:
             # A bug of ours; without a result the state would wait for this record for ever.

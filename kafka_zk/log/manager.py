@@ -450,6 +450,8 @@ class LogManager:
                 if topic_config is not None:
                     each.apply_config(topic_config)
                 each.producers.expiration_ms = config.producer_id_expiration_ms
+                verifications = each.producers.state.verifications
+                verifications.is_required = config.transaction_partition_verification_enable
 
     def live_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._placed.live_dirs()]

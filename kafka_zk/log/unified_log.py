@@ -53,6 +53,7 @@ from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import EpochEnd, LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.state.producer_state import ProducerEntry
+from kafka_zk.log.state.verification import VerificationGuard
 from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import (
     CorruptMessage,
@@ -131,11 +132,18 @@ class UnifiedLog:
     # Appending
 
     def append_as_leader(
-        self, records: Buffer, *, leader_epoch: int, now_ms: int | None = None, origin: Origin = Origin.CLIENT
+        self,
+        records: Buffer,
+        *,
+        leader_epoch: int,
+        now_ms: int | None = None,
+        origin: Origin = Origin.CLIENT,
+        guard: VerificationGuard | None = None,
     ) -> AppendInfo:
         """Blocks. Check what was produced, give it its offsets (in place where possible) and append it.
 
         `records` holds one magic 2 batch, or what an old producer sends, and belongs to the log until this returns.
+        `guard`: from `begin_verification`, for the first batch of a transaction.
         A batch that repeats one of its producer's last five is answered with the earlier offsets, not written again.
         Raises what `record.validation.validate` raises, RecordListTooLarge, OutOfOrderSequenceNumber,
         InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced, KafkaStorageError.
@@ -164,21 +172,28 @@ class UnifiedLog:
             or active.mender is not None
         ):
             with self.turn:
-                info = self._append_produced(validated, leader_epoch, now_ms, origin)
+                info = self._append_produced(validated, leader_epoch, now_ms, origin, guard)
         else:
-            info = self._append_produced(validated, leader_epoch, now_ms, origin)
+            info = self._append_produced(validated, leader_epoch, now_ms, origin, guard)
         if self.log_end_offset - self.recovery_point >= self._flush_messages:
             self.flush()
         return info
 
-    def append_checked(self, validated: ValidatedBatch, leader_epoch: int, now_ms: int, origin: Origin) -> AppendInfo:
+    def append_checked(
+        self,
+        validated: ValidatedBatch,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin,
+        guard: VerificationGuard | None = None,
+    ) -> AppendInfo:
         """Blocks. Append what was checked for the log whose place this one took, while it waited there.
 
         It is not checked again: timestamp, crc and attributes are no longer as they were produced, but as they are
         written. Raises as `append_as_leader` does behind its checks.
         """
         with self.turn:
-            info = self._append_produced(validated, leader_epoch, now_ms, origin)
+            info = self._append_produced(validated, leader_epoch, now_ms, origin, guard)
         if self.log_end_offset - self.recovery_point >= self._flush_messages:
             self.flush()
         return info
@@ -218,11 +233,18 @@ class UnifiedLog:
         info.first_offset = batches[0].header.base_offset
         return info
 
-    def _append_produced(self, validated: ValidatedBatch, leader_epoch: int, now_ms: int, origin: Origin) -> AppendInfo:
+    def _append_produced(
+        self,
+        validated: ValidatedBatch,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin,
+        guard: VerificationGuard | None,
+    ) -> AppendInfo:
         if self.is_closed or self.log_dir.is_offline:
             if self.successor is None:
                 self._refuse()
-            return self.successor.append_checked(validated, leader_epoch, now_ms, origin)
+            return self.successor.append_checked(validated, leader_epoch, now_ms, origin, guard)
         records, header = validated.records, validated.header
         first_offset = self.log_end_offset
         has_producer = header.producer_id >= 0
@@ -242,7 +264,7 @@ class UnifiedLog:
                 if marker is not None:
                     self._state.check_marker(header, marker, first_offset)
             else:
-                self._state.check(header, first_offset, origin)
+                self._state.check(header, first_offset, origin, guard)
         position = segment.file.size_bytes
         try:
             self.local.write(segment, records, size, last_offset, max_timestamp)
@@ -911,6 +933,19 @@ class UnifiedLog:
     def active_producers(self) -> list[ProducerEntry]:
         """The producers whose sequences are known. Read it before the next switch."""
         return list(self._state.producers.values())
+
+    def begin_verification(self, producer_id: int, *, sequence: int, producer_epoch: int) -> VerificationGuard | None:
+        """The guard for the next batch of a producer's transaction, None where that has begun here already."""
+        state = self._state
+        if state.has_open_transaction(producer_id):
+            return None
+        now_ms = self.log_dir.clock.wall_ms()
+        return state.verifications.begin(producer_id, sequence=sequence, producer_epoch=producer_epoch, now_ms=now_ms)
+
+    @property
+    def oldest_transaction_ms(self) -> int:
+        """When the producer of the oldest open transaction wrote last; -1 without any."""
+        return self._state.oldest_transaction_ms
 
     def remove_expired_producers(self, now_ms: int) -> None:
         self._state.remove_expired(now_ms, self.producers.expiration_ms)

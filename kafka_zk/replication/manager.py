@@ -56,6 +56,9 @@ SESSION_EVICTION_MS = 120_000
 
 PARTITIONS_PER_ROUND = 256
 
+LATE_TRANSACTION_MS = 300_000
+"""How long after the longest timeout an open transaction counts as one that hangs."""
+
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 OfflineListener = Callable[[Sequence[Partition]], None]
@@ -181,6 +184,7 @@ class ReplicaManager:
             purgatories=(self.delayed_produces, self.delayed_fetches, self.delayed_delete_records),
             moves=self.moves,
             sessions=self.fetch_sessions,
+            late_before_ms=lambda: clock.wall_ms() - config.transaction_max_timeout_ms - LATE_TRANSACTION_MS,
         )
 
     # --- life ----------------------------------------------------------------------------------------------------

@@ -45,8 +45,12 @@ def register_gauges(
     purgatories: Iterable[Purgatory],
     moves: LogDirMoves,
     sessions: FetchSessionCache,
+    late_before_ms: Callable[[], int],
 ) -> None:
-    """Show the parts of a ReplicaManager under Kafka's names."""
+    """Show the parts of a ReplicaManager under Kafka's names.
+
+    `late_before_ms()`: transactions whose producers wrote last before that should have been aborted.
+    """
 
     def count(claim: Callable[[Partition], bool]) -> Callable[[], int]:
         return lambda: sum(1 for partition in hosted if claim(partition))
@@ -61,6 +65,10 @@ def register_gauges(
         f"{_REPLICAS}ReassigningPartitions",
         count(lambda partition: partition.is_leader and bool(partition.adding_replicas or partition.removing_replicas)),
     )
+    metrics.gauge(
+        f"{_REPLICAS}PartitionsWithLateTransactionsCount",
+        count(lambda partition: _has_late_transaction(partition, late_before_ms())),
+    )
     metrics.gauge(f"{_REPLICAS}ProducerIdCount", lambda: sum(log.producer_id_count for log in log_manager.all_logs()))
     metrics.gauge_table(_PARTITION, _PER_PARTITION, lambda: _partition_rows(hosted), row_count=lambda: len(hosted))
     for purgatory in purgatories:
@@ -70,6 +78,11 @@ def register_gauges(
     metrics.gauge(f"{_SESSIONS}NumIncrementalFetchPartitionsCached", lambda: sessions.partition_count)
     evictions = f"{_SESSIONS}IncrementalFetchSessionEvictionsPerSec"
     metrics.meter_of(evictions, lambda: sessions.eviction_count, event_type="evictions")
+
+
+def _has_late_transaction(partition: Partition, late_before_ms: int) -> bool:
+    log = partition.log
+    return log is not None and partition.is_leader and 0 < log.oldest_transaction_ms < late_before_ms
 
 
 def register_moves(metrics: MetricsRegistry, moves: LogDirMoves) -> None:

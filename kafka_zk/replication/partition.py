@@ -36,6 +36,7 @@ from kafka_zk.replication.leading.isr import Isr, effective_min_isr
 from kafka_zk.replication.leading.isr_change import IsrChange
 
 if TYPE_CHECKING:
+    from kafka_zk.log.state.verification import VerificationGuard
     from kafka_zk.log.unified_log import AppendInfo, UnifiedLog
 
 NO_EPOCH: Final = -1
@@ -249,9 +250,16 @@ class Partition:
 
     # --- produce -----------------------------------------------------------------------------------------------------
 
-    def append_as_leader(self, records: Buffer, required_acks: int, origin: Origin = Origin.CLIENT) -> AppendInfo:
+    def append_as_leader(
+        self,
+        records: Buffer,
+        required_acks: int,
+        origin: Origin = Origin.CLIENT,
+        guard: VerificationGuard | None = None,
+    ) -> AppendInfo:
         """Blocks. Append one produced batch and advance the high watermark as far as that alone allows.
 
+        `guard`: from the log's `begin_verification`, for the first batch of a transaction.
         Raises NotLeaderOrFollower, NotEnoughReplicas (acks=all under min.insync.replicas), and what the log raises.
         """
         appends = self._appends
@@ -269,7 +277,7 @@ class Partition:
                 )
         appends.count += 1
         try:
-            info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
+            info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin, guard=guard)
         finally:
             appends.count -= 1
             if appends.change is not None:

@@ -13,13 +13,8 @@ from typing import Final
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.data.current_leaders import CurrentLeaders
-from kafka_zk.api.data.produced_records import (
-    NO_TRANSACTIONS,
-    NoBatchAtAll,
-    TransactionalBatch,
-    is_transactional,
-    one_batch,
-)
+from kafka_zk.api.data.produced_records import NoBatchAtAll, TransactionalBatch, is_transactional, one_batch
+from kafka_zk.api.data.produced_transactions import verify
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
@@ -34,7 +29,6 @@ from kafka_zk.protocol.errors import (
     InvalidRecord,
     InvalidTimestamp,
     TopicAuthorizationFailed,
-    TransactionalIdAuthorizationFailed,
     UnknownTopicOrPartition,
 )
 from kafka_zk.protocol.messages.produce import (
@@ -48,7 +42,7 @@ from kafka_zk.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from kafka_zk.replication.serving.append import AppendFailure, Entry
+from kafka_zk.replication.serving.append import AppendFailure, Entry, Guards
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 """Only this client may write to internal topics."""
@@ -82,14 +76,17 @@ ERRORS = Form(
 
 @api(PRODUCE_REQUEST, PRODUCE_RESPONSE, errors=ERRORS, charge=Charge.PRODUCED, gives_way=False, lets_next_start=True)
 def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Pending[ProduceResponse] | None:
-    """Blocks while records are written. With acks=0 there is no answer; an error then closes the connection."""
+    """Blocks while a transaction is verified and records are written. With acks=0 there is no answer; an error then
+    closes the connection."""
     services = ctx.services
     api_version = ctx.api_version
-    if request.transactional_id is not None:
-        raise TransactionalIdAuthorizationFailed(NO_TRANSACTIONS)
-    if services.authorizer is not None and _has_transactional_batch(request, api_version):
+    transactional_id = request.transactional_id
+    is_in_transaction = False
+    if transactional_id is not None or services.authorizer is not None:
         # Before any topic is asked about. The batch decides, whatever the request says (CVE-2018-17196).
-        raise TransactionalBatch
+        is_in_transaction = _has_transactional_batch(request, api_version)
+        if is_in_transaction and not _may_use(ctx, transactional_id):
+            raise TransactionalBatch
     topics = services.metadata_cache.snapshot.topics
     entries: list[Entry] = []
     refused: list[tuple[int, AppendFailure]] | None = None
@@ -107,10 +104,11 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
                 give_way()
             try:
                 if not allowed or state is None or index not in state.partitions:
-                    if is_transactional(data.records, api_version):
-                        raise TransactionalBatch(NO_TRANSACTIONS)
+                    if not is_in_transaction and is_transactional(data.records, api_version):
+                        raise TransactionalBatch
                     raise TopicAuthorizationFailed if not allowed else UnknownTopicOrPartition
-                entries.append((name, index, one_batch(data.records, api_version)))
+                records = one_batch(data.records, api_version, may_be_transactional=is_in_transaction)
+                entries.append((name, index, records))
             except (NoBatchAtAll, TransactionalBatch):
                 raise
             except BrokerError as error:
@@ -119,11 +117,15 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
                 refused.append((position, AppendFailure(error)))
             position += 1
     required_acks = request.acks
+    guards: Guards | None = None
+    if is_in_transaction and transactional_id is not None:
+        entries, guards, refused = verify(entries, transactional_id, refused or [], ctx)
     results = services.replica_manager.append_records(
         entries,
         required_acks=required_acks,
         timeout_ms=request.timeout_ms,
         internal_topics_allowed=ctx.client_id == ADMIN_CLIENT_ID,
+        guards=guards,
     )
     if type(results) is list:
         if refused is not None:
@@ -134,6 +136,10 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
         return _response(request, ctx, results, gives_way)
     assert isinstance(results, Pending)
     return _later(request, ctx, results, refused, position)
+
+
+def _may_use(ctx: RequestContext, transactional_id: str | None) -> bool:
+    return transactional_id is not None and ctx.may(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
 
 def _has_transactional_batch(request: ProduceRequest, api_version: int) -> bool:
@@ -256,7 +262,7 @@ def _failed(
             for position, message in error.record_errors
         ]
         answer.error_message = str(error)
-    if isinstance(error, TransactionalIdAuthorizationFailed):
+    if failure.tells_why:
         answer.error_message = str(error)
     if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and api_version >= LEADERS_FROM:
         leader_id, leader_epoch = leaders.of(name, index)

@@ -35,9 +35,9 @@ BATCHES_FROM: Final = 3
 
 ZSTD_FROM: Final = 7
 
-NO_TRANSACTIONS = "Transactions are not supported by this broker yet"
-
 _length_and_magic: Final = Struct(">8xi4xb").unpack_from
+_producer: Final = Struct(">qhi").unpack_from
+_PRODUCER_AT: Final = 43
 _LOW_ATTRIBUTES_AT: Final = ATTRIBUTES_AT + 1
 
 
@@ -61,6 +61,12 @@ def is_transactional(records: Buffer | None, api_version: int) -> bool:
     return records[MAGIC_AT] == 2 and bool(records[_LOW_ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
 
 
+def producer_of(records: Buffer) -> tuple[int, int, int]:
+    """Producer id, producer epoch and base sequence of a batch of magic 2."""
+    producer_id, producer_epoch, base_sequence = _producer(records, _PRODUCER_AT)
+    return producer_id, producer_epoch, base_sequence
+
+
 def _holds_transactional(records: Buffer) -> bool:
     """An uncompressed message set is thousands of batches, so only what is asked of each is read."""
     position, last = 0, len(records) - HEADER_SIZE
@@ -75,20 +81,20 @@ def _holds_transactional(records: Buffer) -> bool:
     return False
 
 
-def one_batch(records: Buffer | None, api_version: int) -> Buffer:
+def one_batch(records: Buffer | None, api_version: int, *, may_be_transactional: bool = False) -> Buffer:
     """The batch to append.
 
-    Raises InvalidRecord, NoBatchAtAll, CorruptMessage, UnsupportedCompressionType, and for a transactional batch
-    TransactionalBatch: of the fatal errors that producers know, it fits best.
+    Raises InvalidRecord, NoBatchAtAll, CorruptMessage, UnsupportedCompressionType, and TransactionalBatch unless the
+    client may send one.
     """
     if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
-        return _uncommon(records, api_version)
+        return _uncommon(records, api_version, may_be_transactional)
     length, magic = _length_and_magic(records)
     if magic != 2 or length + LOG_OVERHEAD != len(records):
-        return _uncommon(records, api_version)
+        return _uncommon(records, api_version, may_be_transactional)
     attributes = records[_LOW_ATTRIBUTES_AT]
-    if attributes & TRANSACTIONAL_BIT:
-        raise TransactionalBatch(NO_TRANSACTIONS)
+    if attributes & TRANSACTIONAL_BIT and not may_be_transactional:
+        raise TransactionalBatch
     if api_version < ZSTD_FROM and attributes & CODEC_MASK == Codec.ZSTD:
         raise UnsupportedCompressionType(
             f"Produce requests with version {api_version} are not allowed to use ZStandard compression"
@@ -96,7 +102,7 @@ def one_batch(records: Buffer | None, api_version: int) -> Buffer:
     return records
 
 
-def _uncommon(records: Buffer | None, api_version: int) -> Buffer:
+def _uncommon(records: Buffer | None, api_version: int, may_be_transactional: bool) -> Buffer:
     """Handle everything that is not exactly one whole batch of magic 2."""
     if records is not None:
         try:
@@ -108,9 +114,9 @@ def _uncommon(records: Buffer | None, api_version: int) -> Buffer:
         raise InvalidRecord(
             f"Produce requests with version {api_version} must have at least one record batch per partition"
         )
+    if not may_be_transactional and is_transactional(records, api_version):
+        raise TransactionalBatch
     if api_version < BATCHES_FROM:
-        if is_transactional(records, api_version):
-            raise TransactionalBatch(NO_TRANSACTIONS)
         return records
     only = f"Produce requests with version {api_version} are only allowed to contain"
     if found[0].header.magic != 2:
@@ -118,4 +124,4 @@ def _uncommon(records: Buffer | None, api_version: int) -> Buffer:
     if len(found) > 1:
         raise InvalidRecord(f"{only} exactly one record batch per partition")
     # A batch cut short behind the first is not data.
-    return one_batch(records[: found[0].end], api_version)
+    return one_batch(records[: found[0].end], api_version, may_be_transactional=may_be_transactional)

@@ -34,7 +34,14 @@ from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
 from kafka_zk.coordinator.group.manager import GroupManager, log_lines
 from kafka_zk.coordinator.group.metrics import GroupMetrics, register_gauges, register_timers
-from kafka_zk.coordinator.group.offset_store import CommitCodes, Committer, FetchedOffset, OffsetStore
+from kafka_zk.coordinator.group.offset_store import (
+    CommitCodes,
+    Committer,
+    FetchedOffset,
+    OffsetStore,
+    Verify,
+    without_verification,
+)
 from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.leadership import TopicLeadership
 from kafka_zk.coordinator.placement import Placement, is_storable
@@ -279,12 +286,13 @@ class GroupCoordinator:
         who: Committer,
         producer: Producer,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        verify: Verify = without_verification,
     ) -> Pending[CommitCodes]:
         """Blocks while the batch is written. As `commit_offsets`, but valid only when the transaction is committed.
 
-        The caller has verified that __consumer_offsets' partition of the group is part of the transaction.
+        `verify` asks whether the group's partition of __consumer_offsets is part of the transaction; it may block.
         """
-        return self._offsets.commit(self._check(group_id), group_id, who, offsets, producer)
+        return self._offsets.commit(self._check(group_id), group_id, who, offsets, producer, verify)
 
     def handle_txn_completion(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None:
         """The producer's markers are in these partitions of __consumer_offsets. Does not switch."""

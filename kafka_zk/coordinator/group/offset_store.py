@@ -11,7 +11,7 @@ Source      Kafka 3.9 GroupCoordinator: doCommitOffsets, handleTxnCommitOffsets,
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from kafka_zk.coordinator.group.append_errors import COMMIT_ERRORS
@@ -25,6 +25,7 @@ from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.placement import is_storable
 from kafka_zk.coordinator.state_log import NO_PRODUCER, Producer, StateLog
+from kafka_zk.log.state.verification import VerificationGuard
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
@@ -34,6 +35,14 @@ OFFSETS_BASE_SEQUENCE = 0
 log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
 CommitCodes = dict[TopicPartition, ErrorCode]
+
+Verify = Callable[[int], tuple[ErrorCode, VerificationGuard | None]]
+"""Blocks. Whether a partition of __consumer_offsets is part of a transaction, and the guard if that begins there."""
+
+
+def without_verification(_: int) -> tuple[ErrorCode, VerificationGuard | None]:
+    """For a transaction that needs none."""
+    return ErrorCode.NONE, None
 
 
 class Committer(NamedTuple):
@@ -82,10 +91,12 @@ class OffsetStore:
         who: Committer,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         producer: Producer,
+        verify: Verify = without_verification,
     ) -> Pending[CommitCodes]:
         """Blocks while the batch is written. Returns a code for each partition, once the offsets are replicated.
 
-        With a `producer` they belong to its transaction: valid once its commit marker is written.
+        With a `producer` they belong to its transaction: valid once its commit marker is written. `verify` asks its
+        coordinator first, and may block.
         """
         answer: Pending[CommitCodes] = Pending()
         is_transactional = producer is not NO_PRODUCER
@@ -95,6 +106,15 @@ class OffsetStore:
                 group = self._manager.groups[group_id] = Group(group_id)
             else:
                 error = ErrorCode.ILLEGAL_GENERATION
+        guard: VerificationGuard | None = None
+        if error is ErrorCode.NONE and is_transactional:
+            error, guard = verify(self._manager.partition_of(group_id))
+            error = COMMIT_ERRORS.get(error, error)
+            if error is ErrorCode.NONE:
+                # The group may have ended or moved while the answer was awaited.
+                error = self._manager.ownership.check(self._manager.partition_of(group_id))
+            if error is ErrorCode.NONE:
+                group = self._manager.groups.setdefault(group_id, Group(group_id))
         if error is ErrorCode.NONE and group is not None:
             committing = group
             error = self._performer.decide(
@@ -111,7 +131,7 @@ class OffsetStore:
         if error is not ErrorCode.NONE or group is None:
             answer.complete(dict.fromkeys(offsets, error))
         else:
-            self._store(group, offsets, producer, answer)
+            self._store(group, offsets, producer, guard, answer)
         return answer
 
     def _store(
@@ -119,6 +139,7 @@ class OffsetStore:
         group: Group,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         producer: Producer,
+        guard: VerificationGuard | None,
         answer: Pending[CommitCodes],
     ) -> None:
         """Blocks. Append the accepted offsets; `answer` gets a code for each partition."""
@@ -153,6 +174,7 @@ class OffsetStore:
             done,
             base_sequence=OFFSETS_BASE_SEQUENCE,
             producer=producer,
+            guard=guard,
         )
 
     def _may_store(self, metadata: str) -> bool:

@@ -169,4 +169,5 @@ class LogOpener:
     ) -> tuple[ProducerJournal, EpochJournal]:
         expiration_ms = self._config.producer_id_expiration_ms
         producers = ProducerJournal(path, str(topic_partition), expiration_ms, directory.disk)
+        producers.state.verifications.is_required = self._config.transaction_partition_verification_enable
         return producers, EpochJournal(path, directory.disk, directory.sync_replaced_soon)

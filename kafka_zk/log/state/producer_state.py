@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafka_zk.log.files.producer_snapshot import Row, SnapshotEntry
+from kafka_zk.log.state.verification import VerificationGuard, Verifications
 from kafka_zk.protocol.errors import (
     InvalidProducerEpoch,
     InvalidTxnState,
@@ -105,6 +106,7 @@ class ProducerState:
     def __init__(self, topic_partition: str, map_end_offset: int = 0) -> None:
         self.topic_partition = topic_partition
         self.producers: dict[int, ProducerEntry] = {}
+        self.verifications = Verifications()
         self.map_end_offset = map_end_offset
         self._open: dict[int, int] = {}
         """First offset of each open transaction -> its producer, in the order they began."""
@@ -118,16 +120,31 @@ class ProducerState:
         entry = self.producers.get(header.producer_id)
         return entry.duplicate_of(header) if entry is not None else None
 
-    def check(self, header: BatchHeader, offset: int, origin: Origin = Origin.CLIENT) -> None:
-        """Raise unless a data batch may follow at `offset`.
+    def has_open_transaction(self, producer_id: int) -> bool:
+        entry = self.producers.get(producer_id)
+        return entry is not None and entry.current_txn_first_offset >= 0
+
+    def check(
+        self,
+        header: BatchHeader,
+        offset: int,
+        origin: Origin = Origin.CLIENT,
+        guard: VerificationGuard | None = None,
+    ) -> None:
+        """Raise unless a data batch may follow at `offset`. `guard`: that of its verified transaction, if it has one.
 
         Raises InvalidProducerEpoch, OutOfOrderSequenceNumber, InvalidTxnState.
         """
         entry = self.producers.get(header.producer_id)
+        if header.is_transactional and (entry is None or entry.current_txn_first_offset < 0):
+            self._check_verified(header.producer_id, guard)
         if entry is None:
+            if origin is Origin.CLIENT:
+                self._check_lowest_sequence(header, offset)
             return
         self._check_epoch(entry, header.producer_epoch, offset)
         if origin is Origin.CLIENT:
+            self._check_lowest_sequence(header, offset)
             self._check_sequence(entry, header, offset)
         if entry.current_txn_first_offset >= 0 and not header.is_transactional:
             raise InvalidTxnState(
@@ -155,6 +172,21 @@ class ProducerState:
                 f"{producer_epoch}, which is smaller than the last seen epoch {entry.producer_epoch}"
             )
 
+    def _check_verified(self, producer_id: int, guard: VerificationGuard | None) -> None:
+        """A transaction begins only where its coordinator knows of it: what it does not know it would never end."""
+        if self.verifications.is_required and not self.verifications.is_guarded_by(producer_id, guard):
+            raise InvalidTxnState("Record was not part of an ongoing transaction")
+
+    def _check_lowest_sequence(self, header: BatchHeader, offset: int) -> None:
+        """Batches that wait for the same verification begin with the first one that was sent."""
+        lowest = self.verifications.lowest_sequence(header.producer_id)
+        if lowest is not None and header.base_sequence > lowest:
+            raise OutOfOrderSequenceNumber(
+                f"Out of order sequence number for producer {header.producer_id} at offset {offset} in partition "
+                f"{self.topic_partition}: {header.base_sequence} (incoming seq. number), {lowest} (earliest seen "
+                f"sequence)"
+            )
+
     def _check_sequence(self, entry: ProducerEntry, header: BatchHeader, offset: int) -> None:
         sequence = header.base_sequence
         if header.producer_epoch != entry.producer_epoch:
@@ -179,9 +211,11 @@ class ProducerState:
         delta = header.last_offset_delta
         kept = KeptBatch(header.last_sequence, first_offset + delta, delta, header.max_timestamp)
         entry = self.note(header.producer_id, header.producer_epoch, kept)
-        if header.is_transactional and entry.current_txn_first_offset < 0:
-            entry.current_txn_first_offset = first_offset
-            self._open[first_offset] = header.producer_id
+        if header.is_transactional:
+            self.verifications.end(header.producer_id)
+            if entry.current_txn_first_offset < 0:
+                entry.current_txn_first_offset = first_offset
+                self._open[first_offset] = header.producer_id
 
     def note(self, producer_id: int, producer_epoch: int, batch: KeptBatch) -> ProducerEntry:
         """Remember a batch as its producer's last one."""
@@ -197,6 +231,7 @@ class ProducerState:
 
         The transaction stays open until `complete`, so that `last_stable_offset_after` can check the others.
         """
+        self.verifications.end(header.producer_id)
         entry = self._entry_at(header.producer_id, header.producer_epoch)
         first_offset = entry.current_txn_first_offset
         entry.coordinator_epoch = marker.coordinator_epoch
@@ -229,6 +264,14 @@ class ProducerState:
         return min([*self._open, *self._unreplicated], default=None)
 
     @property
+    def oldest_transaction_ms(self) -> int:
+        """When the producer of the oldest open transaction wrote last; -1 without any."""
+        if not self._open:
+            return -1
+        entry = self.producers.get(self._open[min(self._open)])
+        return -1 if entry is None else entry.last_timestamp
+
+    @property
     def has_transactions(self) -> bool:
         return bool(self._open or self._unreplicated)
 
@@ -239,6 +282,7 @@ class ProducerState:
             for producer_id, entry in self.producers.items()
             if entry.current_txn_first_offset >= 0 or now_ms - entry.last_timestamp < expiration_ms
         }
+        self.verifications.remove_expired(now_ms, expiration_ms)
 
     # Snapshots
 

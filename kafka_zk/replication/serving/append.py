@@ -10,10 +10,11 @@ Source      Kafka 3.9 ReplicaManager.appendRecords, appendToLocalLog, delayedPro
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka_zk.giving_way import give_way
+from kafka_zk.log.state.verification import VerificationGuard
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.topic_metrics import BrokerTopicStats
 from kafka_zk.network.pending import Pending
@@ -65,19 +66,33 @@ log = logging.getLogger("kafka.server.ReplicaManager")
 Entry = tuple[str, int, Buffer]
 """Topic, partition, and one batch in memory that the broker may write to."""
 
+Guards = Mapping[tuple[str, int], VerificationGuard]
+"""By topic and partition."""
+
 ENTRIES_PER_LOOK: Final = 7
 """After each eighth entry of a request other greenlets may run."""
 
 
 class AppendFailure:
-    """Why one entry failed. `info` is there when its records are in the log, only not acknowledged."""
+    """Why one entry failed. `info` is there when its records are in the log, only not acknowledged.
 
-    __slots__ = ("error", "info", "log_start_offset")
+    `tells_why`: the client is told the text of the error, too.
+    """
 
-    def __init__(self, error: BrokerError, *, log_start_offset: int = -1, info: AppendInfo | None = None) -> None:
+    __slots__ = ("error", "info", "log_start_offset", "tells_why")
+
+    def __init__(
+        self,
+        error: BrokerError,
+        *,
+        log_start_offset: int = -1,
+        info: AppendInfo | None = None,
+        tells_why: bool = False,
+    ) -> None:
         self.error = error
         self.log_start_offset = log_start_offset
         self.info = info
+        self.tells_why = tells_why
 
     def __repr__(self) -> str:
         return f"AppendFailure({self.error!r})"
@@ -113,9 +128,11 @@ class Appender:
         timeout_ms: int,
         internal_topics_allowed: bool = False,
         origin: Origin = Origin.CLIENT,
+        guards: Guards | None = None,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
         """Blocks. Append every entry; a result for each. With acks=all a Pending while one is not committed.
 
+        `guards`: of the partitions where the entry begins a transaction that was verified.
         `timeout_ms` bounds that wait; what is then not committed fails with REQUEST_TIMED_OUT, and stays in the log.
         """
         if required_acks not in (ACKS_ALL, 0, 1):
@@ -139,7 +156,8 @@ class Appender:
                     partition = by_topic[topic][index]
                 except KeyError:
                     partition = self._hosted.get(topic, index)
-                info = partition.append_as_leader(records, required_acks, origin)
+                guard = None if guards is None else guards.get((topic, index))
+                info = partition.append_as_leader(records, required_acks, origin, guard)
             except Exception as error:
                 # Errors for the client and bugs of ours alike concern one partition; the others are appended.
                 results.append(self._failure(topic, partition, records, error))

@@ -271,7 +271,6 @@ def forgets(request: FetchRequest, version: int) -> None:
     ]
 
 
-NO_TRANSACTIONS = {"error_message": allowed("no-transactions")}
 SNAPPY = {"records": allowed("snappy-packing")}
 TOO_OLD = {"batch_index_error_message": allowed("time-of-day")}
 IDEMPOTENT = {"producer_id": 4242, "producer_epoch": 0}
@@ -318,7 +317,6 @@ EXCHANGES = (
     produce(
         "a control batch",
         ("plain", 0, batch(1, control=True, transactional=True, **IDEMPOTENT)),
-        ignore=NO_TRANSACTIONS,
     ),
     produce("too large", ("small", 0, batch(50))),
     produce("larger than a segment", ("narrow", 0, batch(40))),

@@ -645,7 +645,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what waits to be appended while a log is moved is checked once",
         file="kafka_zk/log/unified_log.py",
-        old="return self.successor.append_checked(validated, leader_epoch, now_ms, origin)",
+        old="return self.successor.append_checked(validated, leader_epoch, now_ms, origin, guard)",
         new="return self.successor.append_as_leader(\n"
         "                validated.records, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin\n"
         "            )",

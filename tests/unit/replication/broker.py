@@ -46,6 +46,7 @@ from kafka_zk.replication.following.leader_endpoint import Connect
 from kafka_zk.replication.leadership import EPOCH_DURING_DELETE
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.replication.partition import Partition
+from kafka_zk.replication.serving.transaction_verifier import TransactionVerifier
 
 BROKER_ID = 1
 LISTENER = "PLAINTEXT"
@@ -74,6 +75,23 @@ class Controller:
         ]
 
 
+class Coordinator:
+    """The brokers that transaction coordinators run on, as a verifier reaches them: answers come from the test."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, Any, Pending[Any]]] = []
+        self.gone: set[int] = set()
+
+    def node(self, broker_id: int) -> object | None:
+        return None if broker_id < 0 or broker_id in self.gone else broker_id
+
+    def send(self, broker_id: int, request: Any, *, lowest_version: int = 0) -> Pending[Any]:
+        assert lowest_version == 4
+        pending: Pending[Any] = Pending()
+        self.asked.append((broker_id, request, pending))
+        return pending
+
+
 class Broker:
     """The parts that replication touches, put together as the broker does."""
 
@@ -98,6 +116,7 @@ class Broker:
         self.metrics = MetricsRegistry(self.clock)
         self.cache = MetadataCache()
         self.controller = Controller()
+        self.coordinator = Coordinator()
         self.log_manager = LogManager(
             config=self.config,
             topic_config=lambda topic: LogConfig.from_overrides(self.config, overrides or {}),
@@ -130,6 +149,15 @@ class Broker:
             first_update=FirstUpdate(self.cache),
             log_manager=self.log_manager,
             replica_manager=self.manager,
+            transaction_verifier=TransactionVerifier(
+                hosted=self.manager.hosted,
+                peers=self.coordinator,
+                metadata_cache=self.cache,
+                partition_for=lambda transactional_id: 0,
+                is_enabled=lambda: self.config.transaction_partition_verification_enable,
+                clock=self.clock,
+                metrics=self.metrics,
+            ),
         )
         self.registry = all_apis.load()
 

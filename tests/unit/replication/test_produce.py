@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.api.data.produced_records import NO_TRANSACTIONS
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import ErrorCode, TransactionalIdAuthorizationFailed
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka_zk.record import Codec
 
@@ -126,17 +125,6 @@ def test_rule_76_a_record_without_key_on_a_compacted_topic_names_the_record(tmp_
     assert answer.error_message
     assert answer.log_start_offset == 0
     broker.close()
-
-
-def test_a_transactional_batch_gets_one_clear_error(broker: Broker) -> None:
-    broker.lead()
-    batch = records(1, producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
-    with pytest.raises(TransactionalIdAuthorizationFailed, match=NO_TRANSACTIONS):
-        broker.call(produce_request(batch), 9)
-    request = produce_request(records())
-    request.transactional_id = "tx"
-    with pytest.raises(TransactionalIdAuthorizationFailed):
-        broker.call(request, 9)
 
 
 def test_a_repeated_batch_of_an_idempotent_producer_gets_the_old_offset(broker: Broker) -> None:

@@ -318,6 +318,25 @@ def test_a_marker_that_is_not_replicated_in_time_is_7(broker: Broker) -> None:
     assert written_markers(partition) == [True]
 
 
+# --- what operators see ----------------------------------------------------------------------------------------------
+
+
+def test_a_transaction_counts_as_late_five_minutes_after_the_longest_timeout(tmp_path: Path) -> None:
+    never = {"replica.lag.time.max.ms": "10000000", "transaction.partition.verification.enable": "false"}
+    broker = Broker(tmp_path, {**never, "transaction.max.timeout.ms": "60000"})
+    broker.services.group_coordinator = Groups()  # type: ignore[assignment]
+    partition = broker.lead()
+    late: Any = broker.metrics.find("kafka.server:type=ReplicaManager,name=PartitionsWithLateTransactionsCount")
+    write_in_transaction(broker)
+    broker.clock.advance(360_000)
+    assert late.attributes()["Value"] == 0
+    broker.clock.advance(1)
+    assert late.attributes()["Value"] == 1
+    end(broker, marker(("t", 0)))
+    assert (late.attributes()["Value"], partition.leader_log().oldest_transaction_ms) == (0, -1)
+    broker.close()
+
+
 # --- groups ----------------------------------------------------------------------------------------------------------
 
 
