@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, TopicPartition
 
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, as_written
@@ -167,9 +167,37 @@ def test_the_partitioner_of_the_client_decides_and_the_broker_keeps(kafka: Librd
         assert [message.value() for message in kafka.read(topic, 1, partition=partition)] == [b"%d" % partition]
 
 
-def test_a_transactional_producer_is_told_that_there_are_no_transactions_yet(broker: OurBroker) -> None:
-    clients = Librdkafka(broker.bootstrap)
-    producer = clients.producer(transactional_id="t", transaction_timeout_ms=5_000)
-    with pytest.raises(KafkaException) as refused:
-        producer.init_transactions(PATIENCE_S)
-    assert refused.value.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+def test_readers_of_committed_data_see_what_transactions_commit(kafka: Librdkafka) -> None:
+    topic = kafka.topic(partitions=2)
+    producer = kafka.producer(transactional_id="t", transaction_timeout_ms=30_000)
+    producer.init_transactions(PATIENCE_S)
+    for number in range(6):
+        producer.begin_transaction()
+        for partition in range(2):
+            producer.produce(topic, b"%d" % number, partition=partition)
+        if number % 2:
+            producer.abort_transaction(PATIENCE_S)
+        else:
+            producer.commit_transaction(PATIENCE_S)
+    for partition in range(2):
+        seen = kafka.read(topic, 3, partition=partition, isolation_level="read_committed")
+        assert [message.value() for message in seen] == [b"0", b"2", b"4"]
+
+
+def test_offsets_count_when_the_transaction_that_has_them_is_committed(kafka: Librdkafka) -> None:
+    topic = kafka.topic()
+    kafka.write(topic, [Written(b"a"), Written(b"b")])
+    consumer = kafka.consumer(group_id="copies")
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    producer = kafka.producer(transactional_id="copier", transaction_timeout_ms=30_000)
+    producer.init_transactions(PATIENCE_S)
+    for offset, is_commit in ((1, True), (2, False)):
+        producer.begin_transaction()
+        group = consumer.consumer_group_metadata()
+        producer.send_offsets_to_transaction([TopicPartition(topic, 0, offset)], group, PATIENCE_S)
+        if is_commit:
+            producer.commit_transaction(PATIENCE_S)
+        else:
+            producer.abort_transaction(PATIENCE_S)
+        (committed,) = consumer.committed([TopicPartition(topic, 0)], PATIENCE_S)
+        assert committed.offset == 1

@@ -29,12 +29,6 @@ GROUPS = 6
 PROGRAM = Path(__file__).parent / "java" / "MBeans.java"
 
 MISSING = {
-    allowed("no-transactions"): (
-        r"kafka_coordinator_transaction_.*",
-        r"kafka_server_transaction_coordinator_metrics_.*",
-        r"kafka_server_txn_marker_channel_metrics_.*",
-        r"kafka_server_addpartitionsmanager_.*",
-    ),
     allowed("replication-quotas"): (r"kafka_server_(leader|follower)replication_byte_rate",),
     allowed("no-security"): (r"kafka_server_delayedoperationpurgatory_.* delayedoperation=AlterAcls",),
     allowed("metrics-of-tiers"): (r"kafka_server_delayedoperationpurgatory_.* delayedoperation=RemoteFetch",),
@@ -51,7 +45,14 @@ MISSING = {
     allowed("metrics-of-channels"): (
         *(
             rf"kafka_server_{channel}_metrics_.*"
-            for channel in ("alter_partition", "controller_channel", "forwarding", "replica_fetcher")
+            for channel in (
+                "addpartitionsmanager_channel",
+                "alter_partition",
+                "controller_channel",
+                "forwarding",
+                "replica_fetcher",
+                "txn_marker_channel",
+            )
         ),
     ),
     allowed("metrics-of-log4j"): (r"kafka_kafka_log4jcontroller_loggers",),

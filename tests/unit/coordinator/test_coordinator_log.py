@@ -61,8 +61,7 @@ class Coordinated:
     def __init__(
         self, path: Path, overrides: dict[str, str] | None = None, *, spawn: Spawn | None = None, **properties: str
     ) -> None:
-        usual = {"group.initial.rebalance.delay.ms": "0", "transaction.partition.verification.enable": "false"}
-        self.broker = Broker(path, {**usual, **properties}, overrides)
+        self.broker = Broker(path, {"group.initial.rebalance.delay.ms": "0", **properties}, overrides)
         self.gone: Callable[[Collection[str]], Collection[str]] = lambda topics: ()
         self.coordinator = GroupCoordinator(
             config=self.broker.config,

@@ -111,7 +111,14 @@ class Broker:
         """The log directories of whose failure the controller would have been told."""
         self.clock = SimClock()
         self.config = BrokerConfig.from_properties(
-            {"zookeeper.connect": "z:1", "broker.id": str(broker_id), "log.dirs": str(path), **(properties or {})}
+            {
+                "zookeeper.connect": "z:1",
+                "broker.id": str(broker_id),
+                "log.dirs": str(path),
+                # Most tests append without a coordinator that could be asked.
+                "transaction.partition.verification.enable": "false",
+                **(properties or {}),
+            }
         )
         self.metrics = MetricsRegistry(self.clock)
         self.cache = MetadataCache()

@@ -40,7 +40,7 @@ class Groups:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    broker = Broker(tmp_path, {"transaction.partition.verification.enable": "false"})
+    broker = Broker(tmp_path)
     broker.services.group_coordinator = Groups()  # type: ignore[assignment]
     yield broker
     broker.close()
@@ -322,8 +322,7 @@ def test_a_marker_that_is_not_replicated_in_time_is_7(broker: Broker) -> None:
 
 
 def test_a_transaction_counts_as_late_five_minutes_after_the_longest_timeout(tmp_path: Path) -> None:
-    never = {"replica.lag.time.max.ms": "10000000", "transaction.partition.verification.enable": "false"}
-    broker = Broker(tmp_path, {**never, "transaction.max.timeout.ms": "60000"})
+    broker = Broker(tmp_path, {"replica.lag.time.max.ms": "10000000", "transaction.max.timeout.ms": "60000"})
     broker.services.group_coordinator = Groups()  # type: ignore[assignment]
     partition = broker.lead()
     late: Any = broker.metrics.find("kafka.server:type=ReplicaManager,name=PartitionsWithLateTransactionsCount")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,12 +37,14 @@ CODES = (ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE)
 
 
 @pytest.fixture
-def broker(broker: Broker) -> Iterator[Broker]:
+def broker(tmp_path: Path) -> Iterator[Broker]:
     """It leads a partition, and another broker coordinates transactions."""
+    broker = Broker(tmp_path, {"transaction.partition.verification.enable": "true"})
     broker.update_metadata({"t": {0: 1, 1: 1}, "__transaction_state": {0: 2}})
     broker.lead("t", 0)
     broker.lead("t", 1)
     yield broker
+    broker.close()
 
 
 def batch(*, sequence: int = 0, epoch: int = 0, producer_id: int = PRODUCER, transactional: bool = True) -> memoryview:
