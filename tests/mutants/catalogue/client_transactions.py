@@ -74,4 +74,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            taken += [batch for batch in queue.batches if batch.has_sequence]\n",
         tests=LIVES,
     ),
+    Mutant(
+        breaks="rows of a part that have changed are noticed",
+        file="kafka_zk/spark/sources/kafka/exactly_once.py",
+        old="        digest = zlib.crc32(repr((key, value, partition, headers)).encode())\n",
+        new="        digest = zlib.crc32(repr((key, partition, headers)).encode())\n",
+        tests="tests/unit/spark/sources/test_exactly_once.py -k any_order",
+    ),
+    Mutant(
+        breaks="all batches of a query share the names of their tasks",
+        file="kafka_zk/spark/sources/kafka/exactly_once.py",
+        old='{self.query_id}-{self.task}"',
+        new='{self.query_id}-{self.batch_id}-{self.task}"',
+        tests="tests/unit/spark/sources/test_exactly_once.py -k named_by",
+    ),
 )

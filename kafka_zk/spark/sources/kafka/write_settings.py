@@ -29,6 +29,7 @@ _TYPES = {
 _REFUSED = {
     "key.serializer": "keys are written as bytes; use DataFrame operations to serialize them",
     "value.serializer": "values are written as bytes; use DataFrame operations to serialize them",
+    "transactional.id": "each task has its own; set the option exactlyOnce",
 }
 
 
@@ -42,9 +43,13 @@ class WriteSettings:
     """The known columns that exist."""
     fail_on_task_retry: bool = False
     """A retried task fails instead of writing the same records again."""
+    exactly_once: bool = False
+    """Each task of a micro-batch is a transaction."""
 
 
-def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteSettings:
+def write_settings(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool, is_stream: bool = False
+) -> WriteSettings:
     """Raises SourceOptionError."""
     if overwrite:
         raise SourceOptionError("Topics can only be appended to: the mode must be append, not overwrite.")
@@ -64,4 +69,9 @@ def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite:
     refuses = read_flag(options, "failOnTaskRetry", default=False)
     if topic is None and TOPIC not in kinds:
         raise SourceOptionError("Set the option topic, or add a column topic.")
-    return WriteSettings(properties, topic, tuple(name for name in _TYPES if name in kinds), refuses)
+    exactly_once = read_flag(options, "exactlyOnce", default=False)
+    if exactly_once and not is_stream:
+        raise SourceOptionError("The option exactlyOnce is for streaming queries: a batch query has no checkpoint.")
+    if exactly_once and topic is None:
+        raise SourceOptionError("The option exactlyOnce needs the option topic.")
+    return WriteSettings(properties, topic, tuple(name for name in _TYPES if name in kinds), refuses, exactly_once)
