@@ -3,7 +3,7 @@
     python -m tests.interop.librdkafka_cases SOURCE [--protocol P] [OPTION...] [CASE...]
 
 SOURCE is a checkout of librdkafka that is built (docs/security-tests.md says how). A CASE is a number, with a colon and
-the name of one of its parts if only that shall run. Without cases, all run that need a broker.
+what the names of some of its parts hold if only those shall run. Without cases, all run that need a broker.
 Each runs at both, with the same configuration, and a line tells how it ended at each. The exit code
 is 1 if a case passes at Apache only.
 """
@@ -27,8 +27,10 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
+from kafka_zk.config.sasl_classes import SIGNED_VALIDATORS
 from kafka_zk.sasl.scram_credentials import Mechanism
 from tests.integration.security.sasl_broker import OAUTH_MODULE, PLAIN_MODULE, SCRAM_MODULE, UNSECURED
+from tests.interop.librdkafka_tokens import TokenIssuer
 from tests.interop.sasl.users import PASSWORD, put_scram_user
 from tests.support.apache import ApacheBroker, java
 from tests.support.broker import OurBroker
@@ -57,11 +59,13 @@ TOOLS = {
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
 }
 _ENTRY = re.compile(r"_TEST\((\d{4})_\w+,\s*([^)]*)\)")
-_ENDED = re.compile(r'Test "?(\d{4}\w*).*?"? (PASSED|FAILED|failed|SKIPPED)')
-"""Not the summary at the end: a case that fails may prevent it."""
+_ENDED = re.compile(r'Test "?(\d{4}\w*)[^#]*?"? (PASSED|FAILED|failed|SKIPPED)')
+"""Not the summary at the end: a case that fails may prevent it. The name of a part may hold the end of a line."""
 
 
-def properties(ports: Mapping[str, int], stores: Stores, options: argparse.Namespace) -> dict[str, str]:
+def properties(
+    broker_id: int, ports: Mapping[str, int], stores: Stores, options: argparse.Namespace, issuer: TokenIssuer
+) -> dict[str, str]:
     """What librdkafka's own clusters have, ours and Apache's alike: rules where there are some, else everybody may."""
     users = f'user_{USER}="{PASSWORD}" user_{SUPER_USER}="{PASSWORD}"'
     own = f'username="{SUPER_USER}" password="{PASSWORD}"'
@@ -90,6 +94,8 @@ def properties(ports: Mapping[str, int], stores: Stores, options: argparse.Names
         "transaction.state.log.min.isr": "2",
         "auto.create.topics.enable": "false" if options.scenario == "noautocreate" else "true",
         "delete.topic.enable": "true",
+        "broker.rack": f"RACK{broker_id}",
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     }
     for protocol in ("sasl_plaintext", "sasl_ssl"):
         prefix = f"listener.name.{protocol}."
@@ -97,9 +103,19 @@ def properties(ports: Mapping[str, int], stores: Stores, options: argparse.Names
             f"{prefix}plain.sasl.jaas.config": f"{PLAIN_MODULE} required {own} {users};",
             f"{prefix}scram-sha-256.sasl.jaas.config": f"{SCRAM_MODULE} required {own};",
             f"{prefix}scram-sha-512.sasl.jaas.config": f"{SCRAM_MODULE} required {own};",
-            f"{prefix}oauthbearer.sasl.jaas.config": f'{OAUTH_MODULE} required unsecuredLoginStringClaim_sub="admin";',
-            f"{prefix}oauthbearer.sasl.server.callback.handler.class": UNSECURED,
         }
+        if options.issuer:
+            found |= {
+                f"{prefix}oauthbearer.sasl.jaas.config": f"{OAUTH_MODULE} required;",
+                f"{prefix}oauthbearer.sasl.server.callback.handler.class": SIGNED_VALIDATORS[0],
+                f"{prefix}oauthbearer.sasl.oauthbearer.jwks.endpoint.url": issuer.keys_url,
+            }
+        else:
+            own_claim = 'unsecuredLoginStringClaim_sub="admin"'
+            found |= {
+                f"{prefix}oauthbearer.sasl.jaas.config": f"{OAUTH_MODULE} required {own_claim};",
+                f"{prefix}oauthbearer.sasl.server.callback.handler.class": UNSECURED,
+            }
     return found
 
 
@@ -113,6 +129,7 @@ class Cluster:
         zookeeper: str,
         stores: Stores,
         options: argparse.Namespace,
+        issuer: TokenIssuer,
     ) -> None:
         self.zookeeper = zookeeper
         self._ports = {broker_id: {protocol: free_port() for protocol in MECHANISMS} for broker_id in BROKER_IDS}
@@ -120,7 +137,7 @@ class Cluster:
         for user in (USER, SUPER_USER):
             put_scram_user(zookeeper, user, *Mechanism)
         for broker_id, ports in self._ports.items():
-            overrides = properties(ports, stores, options)
+            overrides = properties(broker_id, ports, stores, options, issuer)
             broker = kind(folder / f"broker-{broker_id}", zookeeper, broker_id=broker_id, overrides=overrides)
             if isinstance(broker, ApacheBroker):
                 broker.port = ports["PLAINTEXT"]
@@ -153,6 +170,8 @@ class Runner:
     mechanism: str
     scenario: str
     stores: Stores
+    issuer: TokenIssuer | None
+    """Of the tokens that cases log in with; None: they sign none."""
 
     def prepare(self) -> None:
         (self.folder / "bin").mkdir(parents=True)
@@ -208,7 +227,9 @@ class Runner:
             }
         if self.mechanism:
             lines["sasl.mechanisms"] = self.mechanism
-        if self.mechanism == "OAUTHBEARER":
+        if self.issuer is not None:
+            lines |= self.issuer.client()
+        elif self.mechanism == "OAUTHBEARER":
             lines |= {"enable.sasl.oauthbearer.unsecure.jwt": "true", "sasl.oauthbearer.config": f"principal={USER}"}
         elif self.mechanism:
             lines |= {"sasl.username": USER, "sasl.password": PASSWORD}
@@ -240,6 +261,7 @@ class Runner:
             "ZK_ADDRESS": self.cluster.zookeeper,
             "BROKERS": ",".join(addresses.values()),
             **{f"BROKER_ADDRESS_{broker_id}": address for broker_id, address in addresses.items()},
+            **(self.issuer.environment() if self.issuer else {}),
             "SSL_client_auth": "required",
             "SSL_password": STORE_PASSWORD,
             "SSL_pkcs": str(self.stores.keystore_p12.with_name("with-authority.p12")),
@@ -277,15 +299,18 @@ def cases_of(source: Path) -> list[str]:
 
 
 @contextmanager
-def both_kinds(folder: Path, stores: Stores, options: argparse.Namespace) -> Iterator[dict[str, Cluster]]:
+def both_kinds(
+    folder: Path, stores: Stores, options: argparse.Namespace, issuer: TokenIssuer
+) -> Iterator[dict[str, Cluster]]:
     with ExitStack() as stack:
+        stack.callback(issuer.stop)
         zookeeper = EmbeddedZooKeeper(folder / "zookeeper")
         stack.callback(zookeeper.stop)
         zookeeper.start()
         clusters: dict[str, Cluster] = {}
         kinds: dict[str, type[ApacheBroker | OurBroker]] = {"apache": ApacheBroker, "ours": OurBroker}
         for name, kind in kinds.items():
-            clusters[name] = Cluster(kind, folder / name, f"{zookeeper.connect}/{name}", stores, options)
+            clusters[name] = Cluster(kind, folder / name, f"{zookeeper.connect}/{name}", stores, options, issuer)
             stack.callback(clusters[name].stop)
             clusters[name].start()
         yield clusters
@@ -311,6 +336,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--protocol", choices=MECHANISMS, default="SASL_SSL")
     parser.add_argument("--mechanism", help="another one than the protocol's usual")
+    parser.add_argument("--issuer", action="store_true", help="log in with tokens of an issuer, as 0126 does")
     parser.add_argument("--limit-s", type=float, default=600.0, help="a case that takes longer is ended")
     parser.add_argument("--scenario", choices=["default", "noautocreate"], default="default")
     parser.add_argument("--session-ms", type=int, default=10_000, help="how long a login is good: some cases run on")
@@ -323,11 +349,19 @@ def main() -> int:
         folder = (arguments.to or Path(temporary)).resolve()
         stores = CertificateAuthority().issue("broker", folder / "stores", key_bits=2048)
         write_other_encodings(stores)
-        with both_kinds(folder, stores, arguments) as clusters:
-            mechanism = arguments.mechanism or MECHANISMS[arguments.protocol]
+        issuer = TokenIssuer(folder / "issuer")
+        with both_kinds(folder, stores, arguments, issuer) as clusters:
+            mechanism = "OAUTHBEARER" if arguments.issuer else arguments.mechanism or MECHANISMS[arguments.protocol]
             runners = {
                 name: Runner(
-                    source, folder / f"kafka-{name}", cluster, arguments.protocol, mechanism, arguments.scenario, stores
+                    source,
+                    folder / f"kafka-{name}",
+                    cluster,
+                    arguments.protocol,
+                    mechanism,
+                    arguments.scenario,
+                    stores,
+                    issuer if arguments.issuer else None,
                 )
                 for name, cluster in clusters.items()
             }
