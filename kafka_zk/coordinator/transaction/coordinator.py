@@ -319,6 +319,7 @@ class TransactionCoordinator:
                 is_commit=is_commit,
                 partitions=transaction.partitions,
                 is_wanted=lambda: self._manager.load_of(transaction) is load,
+                written=transaction.markers_written,
                 done=lambda: self._completions.later(partial(self._complete, transaction, change)),
             )
         )

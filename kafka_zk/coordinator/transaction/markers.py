@@ -3,10 +3,11 @@
 Role        Acts, through PeerChannels: what waits for one broker goes to it in one request, and one is on its way.
             Driven by answers and timers; nothing here switches.
 Invariants  `done` of a transaction is called once, when no partition of it wants a marker any more. It is not called
-            if the transaction is no longer wanted (another coordinator has it), or a newer coordinator wrote markers.
+            if the transaction is no longer wanted: another coordinator has it.
             A partition whose leader is unknown, down or moving is tried again; one that was deleted wants none.
-Differs from Kafka, which gives the whole transaction up where a partition knows a newer epoch of the producer: it would
-            stay undecided for ever. Only an operator's marker can have ended it there, so nothing is left to do.
+Differs from Kafka, which gives the transaction up where a partition knows a newer epoch of the producer, or of the
+            coordinator, until it is loaded anew. It is tried again here, rarely: the partition forgets the newer epoch
+            once nobody uses it for producer.id.expiration.ms.
 Source      Kafka 3.9 TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum, auto
 from typing import Final
 
@@ -35,6 +36,9 @@ RETRY_MS = 20
 LONGEST_RETRY_MS = 640
 """Until partitions that could not take their marker are tried again; doubled while none takes one."""
 
+REFUSED_RETRY_MS = 60_000
+"""Until a partition that knows a newer epoch is tried again."""
+
 log = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
 
 
@@ -43,7 +47,7 @@ class _Outcome(Enum):
 
     ENDED = auto()
     AGAIN = auto()
-    FENCED = auto()
+    REFUSED = auto()
 
 
 OUTCOMES: Final = {
@@ -51,8 +55,8 @@ OUTCOMES: Final = {
     # Its log holds no transactions at all.
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: _Outcome.ENDED,
     ErrorCode.UNSUPPORTED_VERSION: _Outcome.ENDED,
-    ErrorCode.INVALID_PRODUCER_EPOCH: _Outcome.ENDED,
-    ErrorCode.TRANSACTION_COORDINATOR_FENCED: _Outcome.FENCED,
+    ErrorCode.INVALID_PRODUCER_EPOCH: _Outcome.REFUSED,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: _Outcome.REFUSED,
 }
 """By the code of a partition; every other one is tried again."""
 
@@ -70,7 +74,10 @@ USUAL: Final = frozenset(
 
 
 class Markers:
-    """Those of one transaction. `is_wanted()`: whether this broker still is to write them."""
+    """Those of one transaction. `is_wanted()`: whether this broker still is to write them.
+
+    `written(partitions)` is told which want none any more, `done()` that this was the last one.
+    """
 
     __slots__ = (
         "coordinator_epoch",
@@ -81,6 +88,8 @@ class Markers:
         "producer_id",
         "remaining",
         "transactional_id",
+        "was_refused",
+        "written",
     )
 
     def __init__(
@@ -93,6 +102,7 @@ class Markers:
         is_commit: bool,
         partitions: Iterable[TopicPartition],
         is_wanted: Callable[[], bool],
+        written: Callable[[Collection[TopicPartition]], None],
         done: Callable[[], None],
     ) -> None:
         self.transactional_id = transactional_id
@@ -102,7 +112,9 @@ class Markers:
         self.is_commit = is_commit
         self.remaining = set(partitions)
         self.is_wanted = is_wanted
+        self.written = written
         self.done = done
+        self.was_refused = False
 
     def __repr__(self) -> str:
         end = "commit" if self.is_commit else "abort"
@@ -217,31 +229,34 @@ class MarkerSender:
         markers, partitions = part
         if not markers.is_wanted():
             return
-        ended: list[TopicPartition] = []
-        again: list[TopicPartition] = []
+        by_outcome: defaultdict[_Outcome, list[TopicPartition]] = defaultdict(list)
         for partition in partitions:
             code = codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
             outcome = OUTCOMES.get(code, _Outcome.AGAIN)
-            if outcome is _Outcome.FENCED:
-                log.warning("Giving up %r: a newer coordinator has written a marker to %s", markers, partition)
-                return
-            if code is ErrorCode.INVALID_PRODUCER_EPOCH:
-                log.warning("%s knows a newer epoch of the producer than the %r", partition, markers)
+            by_outcome[outcome].append(partition)
+            if outcome is _Outcome.REFUSED and not markers.was_refused:
+                log.error("%s refused its marker: %s. Trying again each minute: %r", partition, code.name, markers)
             elif outcome is _Outcome.AGAIN and code not in USUAL:
                 log.error("%s did not take its marker: %s. Trying again: %r", partition, code.name, markers)
-            (ended if outcome is _Outcome.ENDED else again).append(partition)
+        again, refused = by_outcome[_Outcome.AGAIN], by_outcome[_Outcome.REFUSED]
         if again:
             self._again.append((markers, again))
             self._await_retry()
-        self._end(markers, ended)
+        if refused:
+            markers.was_refused = True
+            retry_ms = self._clock.monotonic_ms() + REFUSED_RETRY_MS
+            self._clock.call_at(retry_ms, lambda: self._route_all([(markers, refused)]))
+        self._end(markers, by_outcome[_Outcome.ENDED])
 
     def _end(self, markers: Markers, partitions: list[TopicPartition]) -> None:
         if not partitions:
             return
         self._retry_ms = RETRY_MS
         markers.remaining.difference_update(partitions)
-        if not markers.remaining and markers.is_wanted():
-            markers.done()
+        if markers.is_wanted():
+            markers.written(partitions)
+            if not markers.remaining:
+                markers.done()
 
     def _await_retry(self) -> None:
         if not self._has_timer:

@@ -9,11 +9,13 @@ Source      TransactionMetadata.scala in Kafka 3.9.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from kafka_zk.coordinator.transaction.decisions.states import (
     AT_REST,
     END_OF,
+    ENDING,
     PREDECESSORS,
     TransactionState,
 )
@@ -138,6 +140,11 @@ class Transaction:
         """All markers will have been written when this is stored."""
         self.failed_to_fence = False
         return self._prepare(self._as_it_is(END_OF[self.state], now_ms)._replace(partitions=NO_PARTITIONS))
+
+    def markers_written(self, partitions: Collection[TopicPartition]) -> None:
+        """These want no marker any more. Not stored: whoever loads the transaction has all written once more."""
+        assert self.state in ENDING, f"{self} is not decided"
+        self.partitions = self.partitions.difference(partitions)
 
     def fence(self) -> Change:
         """The producer's epoch is over. Not stored: the abort that follows takes the epoch (`take_fence`)."""

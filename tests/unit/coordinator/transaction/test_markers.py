@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.coordinator.transaction.markers import LONGEST_RETRY_MS, RETRY_MS, USUAL
+from kafka_zk.coordinator.transaction.markers import LONGEST_RETRY_MS, REFUSED_RETRY_MS, RETRY_MS, USUAL
 from kafka_zk.protocol.errors import ErrorCode
 from tests.unit.coordinator.transaction.transaction_world import T0, T1, T2, World, both
 
@@ -111,19 +111,21 @@ def test_a_deleted_partition_wants_no_marker(scene: World) -> None:
     assert scene.leaders.ends(producer) == both([T1], commit=False)
 
 
-def test_a_partition_that_knows_a_newer_epoch_keeps_nobody_waiting(scene: World) -> None:
-    """An operator aborted it there with a higher epoch: it could be neither used nor ended for ever."""
-    scene.leaders.refusals[T0] = [ErrorCode.INVALID_PRODUCER_EPOCH]
+@pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
+def test_a_partition_that_knows_a_newer_epoch_is_tried_again_rarely(
+    scene: World, caplog: pytest.LogCaptureFixture, code: ErrorCode
+) -> None:
+    """A transaction that can be neither used nor ended for ever: the partition forgets the newer epoch some day."""
+    scene.leaders.refusals[T0] = [code] * 3
     decided(scene, T0, T1)
-    assert scene.state() == "CompleteCommit"
-
-
-def test_what_a_newer_coordinator_wrote_ends_the_older_ones_attempts(scene: World) -> None:
-    scene.leaders.refusals[T0] = [ErrorCode.TRANSACTION_COORDINATOR_FENCED]
-    decided(scene, T0, T1)
-    scene.passes(10_000)
-    assert scene.state() == "PrepareCommit"
+    scene.passes(REFUSED_RETRY_MS - 1)
     assert len(scene.leaders.requests) == 1
+    assert scene.state() == "PrepareCommit" and scene.found().partitions == {T0}, "shown as what is left to do"
+    scene.passes(2 * REFUSED_RETRY_MS)
+    assert scene.state() == "PrepareCommit"
+    scene.passes(REFUSED_RETRY_MS)
+    assert scene.state() == "CompleteCommit"
+    assert caplog.text.count("refused its marker") == 1
 
 
 def test_markers_of_a_lost_partition_are_no_longer_sent(scene: World) -> None:
