@@ -5,84 +5,23 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import NewTopic
+from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
 
+from tests.interop.chains.cluster import CLUSTERS, Cluster
 from tests.interop.chains.link import FENCED, transformed
-from tests.support.apache import ApacheBroker, java
-from tests.support.broker import OurBroker
-from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, offsets_committed_by
+from tests.support.apache import java
+from tests.support.librdkafka import Librdkafka, Written, offsets_committed_by
 from tests.support.processes import ChildProcess, wait_until
-from tests.support.znodes import wait_until_unregistered
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 JAVA, LIBRDKAFKA, KAFKA_PYTHON = "java", "confluent", "python"
 PROGRAM = Path(__file__).parent / "java" / "ChainLink.java"
-APACHE_ONLY = "apache"
-CLUSTERS = {APACHE_ONLY: (ApacheBroker, ApacheBroker)}
-"""The kinds of brokers 0 and 1."""
-SETTINGS = {
-    "offsets.topic.replication.factor": "2",
-    "transaction.state.log.replication.factor": "2",
-    "default.replication.factor": "2",
-    "zookeeper.session.timeout.ms": "3000",
-    "group.min.session.timeout.ms": "1000",
-    "replica.fetch.wait.max.ms": "50",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-}
 PARTITIONS, RECORDS = 4, 1_000
-Broker = ApacheBroker | OurBroker
-
-
-class Cluster:
-    """Two brokers."""
-
-    def __init__(self, folder: Path, connect: str, kinds: Sequence[type[Broker]]) -> None:
-        self._connect = connect
-        self.brokers = [
-            kind(folder / str(number), connect, broker_id=number, overrides=SETTINGS)
-            for number, kind in enumerate(kinds)
-        ]
-        for broker in self.brokers:
-            broker.start()
-        self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
-        self.clients = Librdkafka(self.bootstrap)
-        self.wait_for_all()
-
-    def wait_for_all(self) -> None:
-        admin = self.clients.admin
-        wait_until(lambda: len(admin.list_topics(timeout=PATIENCE_S).brokers) == len(self.brokers), "all are known")
-
-    def create(self, topic: str) -> None:
-        """With a replica on each broker; librdkafka does not look for a new controller by itself."""
-
-        def is_made() -> bool:
-            try:
-                self.clients.admin.create_topics([NewTopic(topic, PARTITIONS, len(self.brokers))])[topic].result()
-            except KafkaException as error:
-                assert error.args[0].code() == KafkaError.NOT_CONTROLLER, error
-                return False
-            return True
-
-        wait_until(is_made, f"{topic} is made")
-
-    def kill_and_start(self, number: int) -> None:
-        """As kill -9 does. Apache's must wait for its last session to end; ours ends it by itself."""
-        broker = self.brokers[number]
-        broker.kill()
-        if isinstance(broker, ApacheBroker):
-            wait_until_unregistered(self._connect, number)
-        broker.start()
-
-    def close(self) -> None:
-        self.clients.close()
-        for broker in self.brokers:
-            broker.kill()
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)
@@ -169,7 +108,7 @@ def test_each_record_arrives_once_and_in_its_order(
     kafka = cluster.clients
     source, sink, group = (f"{client}-{what}-{tmp_path.name}" for what in ("source", "sink", "group"))
     for topic in (source, sink):
-        cluster.create(topic)
+        cluster.create(topic, PARTITIONS)
     written = [[b"%d %d" % (partition, number) for number in range(RECORDS)] for partition in range(PARTITIONS)]
     for partition, values in enumerate(written):
         kafka.write(source, [Written(value) for value in values], partition=partition, enable_idempotence=True)
