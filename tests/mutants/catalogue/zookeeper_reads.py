@@ -103,4 +103,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="[_read_result(result, paths[0]) for result, path in zip(results, paths, strict=True)]",
         tests="tests/unit/zk/test_bulk_reader.py -k own_error",
     ),
+    Mutant(
+        breaks="others have turns while a long list of children is decoded",
+        file="kafka_zk/zk/kazoo_calls.py",
+        old="names_and_stat(response, in_slices)",
+        new="names_and_stat(response)",
+        tests="tests/unit/zk/test_bulk_reader.py -k names_are_decoded",
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import gevent
 import pytest
 from gevent.event import AsyncResult
 
+from kafka_zk import giving_way
 from kafka_zk.zk.errors import NoAuth, NoNode
 from kafka_zk.zk.operations import Stat
 from kafka_zk.zk.session import ZkClient
@@ -84,6 +86,21 @@ def test_the_children_of_many_are_read_with_few_requests(server: ModelZooKeeper,
     assert found[1:-1] == [[]] * (COUNT - 1)
     assert isinstance(found[-1], NoNode)
     assert kazoo_of(client).asked == ["/n/0", "/n/16"]
+
+
+def test_others_have_turns_while_many_names_are_decoded(client: ZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+
+    def work() -> None:
+        while True:
+            turns.append(1)
+            gevent.sleep(0)
+
+    monkeypatch.setattr(giving_way, "SLICE_S", -math.inf)
+    other = gevent.spawn(work)
+    assert sorted(client.children("/n")) == sorted(str(number) for number in range(COUNT))
+    other.kill()
+    assert len(turns) > COUNT // 2
 
 
 @pytest.mark.parametrize("kind", ["data", "children"])
