@@ -1,4 +1,4 @@
-"""Our transactional producer, and our consumer under read_committed: all of a transaction, or nothing."""
+"""Our transactional producer, and our consumer under read_committed, on our broker and Apache's: all, or nothing."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from kafka_zk.protocol.errors import ProducerFenced
 from kafka_zk.protocol.types import TopicPartition
 from tests.support.apache import ApacheBroker, run_tool, topics
+from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S
 from tests.support.our_consumer import Consumers, poll_until, read
 from tests.support.processes import ChildProcess
@@ -28,8 +29,8 @@ from tests.support.znodes import wait_until_unregistered
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PROGRAM = Path(__file__).parent / "java" / "Transactions.java"
-KINDS = [ApacheBroker]
-"""OurBroker joins when it has a transaction coordinator."""
+Broker = ApacheBroker | OurBroker
+KINDS = [ApacheBroker, OurBroker]
 QUICK = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     "group.min.session.timeout.ms": "500",
@@ -45,16 +46,14 @@ def chroot(zookeeper: ZooKeeperServer) -> str:
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def broker(
-    request: pytest.FixtureRequest, chroot: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ApacheBroker]:
+def broker(request: pytest.FixtureRequest, chroot: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     running = request.param(tmp_path_factory.mktemp("transactions"), chroot, overrides=QUICK).start()
     yield running
     running.stop()
 
 
 @pytest.fixture
-def topic(broker: ApacheBroker, request: pytest.FixtureRequest) -> str:
+def topic(broker: Broker, request: pytest.FixtureRequest) -> str:
     name: str = request.node.originalname[-60:]
     created = topics(broker.bootstrap, "--create", "--topic", name, "--partitions", "3")
     assert created.exit_code == 0, created
@@ -62,7 +61,7 @@ def topic(broker: ApacheBroker, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def produce(broker: ApacheBroker) -> Iterator[Produce]:
+def produce(broker: Broker) -> Iterator[Produce]:
     made: list[KafkaProducer] = []
 
     def make(transactional_id: str | None, **more: object) -> KafkaProducer:
@@ -75,7 +74,7 @@ def produce(broker: ApacheBroker) -> Iterator[Produce]:
 
 
 @pytest.fixture
-def consumers(broker: ApacheBroker) -> Iterator[Consumers]:
+def consumers(broker: Broker) -> Iterator[Consumers]:
     with Consumers(broker.bootstrap) as made:
         yield made
 
@@ -194,7 +193,7 @@ def test_a_transaction_that_takes_too_long_is_over(produce: Produce, consumers: 
 
 
 def test_a_call_whose_time_is_over_goes_on_when_it_is_made_again(
-    broker: ApacheBroker, chroot: str, produce: Produce, consumers: Consumers, topic: str
+    broker: Broker, chroot: str, produce: Produce, consumers: Consumers, topic: str
 ) -> None:
     producer = produce("patient", max_block_ms=200, reconnect_backoff_max_ms=100)
     _until_in_time(producer.init_transactions)
@@ -221,7 +220,7 @@ def _until_in_time(call: Callable[[], None]) -> None:
 
 
 def test_a_coordinator_that_dies_in_between_costs_no_transaction(
-    broker: ApacheBroker, chroot: str, produce: Produce, consumers: Consumers, topic: str
+    broker: Broker, chroot: str, produce: Produce, consumers: Consumers, topic: str
 ) -> None:
     producer = produce("survives", reconnect_backoff_max_ms=100)
     producer.init_transactions()
@@ -238,7 +237,7 @@ def test_a_coordinator_that_dies_in_between_costs_no_transaction(
 
 
 def test_a_copy_is_exact_however_often_its_members_are_killed(
-    broker: ApacheBroker, consumers: Consumers, topic: str, tmp_path: Path, chance: random.Random
+    broker: Broker, consumers: Consumers, topic: str, tmp_path: Path, chance: random.Random
 ) -> None:
     target = f"{topic}-copied"
     assert topics(broker.bootstrap, "--create", "--topic", target, "--partitions", "3").exit_code == 0
@@ -330,9 +329,7 @@ def wrong_calls(produce: Produce, topic: str) -> Mapping[str, str]:
     return found
 
 
-def test_what_may_not_be_is_refused_as_java_s_producer_refuses_it(
-    broker: ApacheBroker, produce: Produce, topic: str
-) -> None:
+def test_what_may_not_be_is_refused_as_java_s_producer_refuses_it(broker: Broker, produce: Produce, topic: str) -> None:
     ran = run_tool(str(PROGRAM), broker.bootstrap, topic)
     assert ran.exit_code == 0, ran.stderr
     ours = "".join(f"{call}: {text}\n" for call, text in wrong_calls(produce, topic).items())
@@ -343,7 +340,7 @@ def _without_names(text: str) -> list[str]:
     return re.sub(r"(java|our)-wrong|(?<=producerId=)\d+", "*", text).splitlines()
 
 
-def test_the_performance_tool_commits_what_it_sends(broker: ApacheBroker, consumers: Consumers, topic: str) -> None:
+def test_the_performance_tool_commits_what_it_sends(broker: Broker, consumers: Consumers, topic: str) -> None:
     arguments = ["--topic", topic, "--num-records", "2000", "--payload-monotonic", "--throughput", "2000"]
     ran = subprocess.run(
         [sys.executable, "-m", "kafka_zk.tools.producer_perf_test", *arguments, "--transaction-duration-ms", "100",

@@ -19,6 +19,7 @@ from kafka_zk.spark.sources.kafka.exactly_once import Part, PartWriter
 from kafka_zk.spark.sources.kafka.write_settings import WriteSettings
 from kafka_zk.spark.sources.kafka.writer import SERIALIZERS, write_part
 from tests.support.apache import ApacheBroker, topics
+from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S
 from tests.support.our_consumer import Consumers, poll_until
 from tests.support.processes import ChildProcess
@@ -27,8 +28,8 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KINDS = [ApacheBroker]
-"""OurBroker joins when it has a transaction coordinator."""
+Broker = ApacheBroker | OurBroker
+KINDS = [ApacheBroker, OurBroker]
 PARTITIONS = 2
 COUNT = 4000
 
@@ -36,25 +37,25 @@ COUNT = 4000
 @pytest.fixture(scope="module", params=KINDS)
 def broker(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ApacheBroker]:
+) -> Iterator[Broker]:
     running = request.param(tmp_path_factory.mktemp("sink"), fresh_chroot(zookeeper, "exactly-once")).start()
     yield running
     running.stop()
 
 
 @pytest.fixture
-def topic(broker: ApacheBroker, request: pytest.FixtureRequest) -> str:
+def topic(broker: Broker, request: pytest.FixtureRequest) -> str:
     return created(broker, request.node.originalname[-80:])
 
 
-def created(broker: ApacheBroker, name: str) -> str:
+def created(broker: Broker, name: str) -> str:
     ran = topics(broker.bootstrap, "--create", "--topic", name, "--partitions", str(PARTITIONS))
     assert ran.exit_code == 0, ran
     return name
 
 
 @pytest.fixture
-def consumers(broker: ApacheBroker) -> Iterator[Consumers]:
+def consumers(broker: Broker) -> Iterator[Consumers]:
     with Consumers(broker.bootstrap) as made:
         yield made
 
@@ -76,7 +77,7 @@ def rows(*texts: str) -> Iterator[pa.RecordBatch]:
 class Sink:
     """What Spark calls in a task, for one query."""
 
-    def __init__(self, broker: ApacheBroker, topic: str) -> None:
+    def __init__(self, broker: Broker, topic: str) -> None:
         self.client = {"bootstrap.servers": broker.bootstrap}
         self.topic = topic
         self._settings = WriteSettings(self.client, topic, ("value",), exactly_once=True)
@@ -92,7 +93,7 @@ class Sink:
 
 
 @pytest.fixture
-def sink(broker: ApacheBroker, topic: str) -> Sink:
+def sink(broker: Broker, topic: str) -> Sink:
     return Sink(broker, topic)
 
 
@@ -151,7 +152,7 @@ def test_a_part_that_fails_half_way_leaves_nothing(sink: Sink, consumers: Consum
     assert values(consumers, sink.topic) == ["a", "b"]
 
 
-def fill(broker: ApacheBroker, source: str) -> list[str]:
+def fill(broker: Broker, source: str) -> list[str]:
     with KafkaProducer({"bootstrap.servers": broker.bootstrap, **SERIALIZERS, "linger.ms": 5}) as producer:
         for number in range(COUNT):
             producer.send(source, b"%06d" % number, partition=number % PARTITIONS)
@@ -171,7 +172,7 @@ def copy(session: SparkSession, bootstrap: str, source: str, target: str, checkp
 
 
 def test_a_batch_that_is_repeated_writes_nothing_twice(
-    spark: SparkSession, broker: ApacheBroker, consumers: Consumers, topic: str, tmp_path: Path
+    spark: SparkSession, broker: Broker, consumers: Consumers, topic: str, tmp_path: Path
 ) -> None:
     source, checkpoint = created(broker, f"{topic}-source"), tmp_path / "checkpoint"
     expected = fill(broker, source)
@@ -198,7 +199,7 @@ copy(session, bootstrap, source, target, folder + "/checkpoint", 800).awaitTermi
 
 @pytest.mark.slow
 def test_a_driver_that_is_killed_again_and_again_copies_each_record_once(
-    broker: ApacheBroker, consumers: Consumers, topic: str, tmp_path: Path
+    broker: Broker, consumers: Consumers, topic: str, tmp_path: Path
 ) -> None:
     source = created(broker, f"{topic}-source")
     expected = fill(broker, source)

@@ -289,7 +289,7 @@ class RecordAccumulator:
         taken: list[ProducerBatch] = []
         for queue in list(self.waiting):
             taken += [batch for batch in queue.batches if not batch.has_sequence]
-            queue.batches = deque(batch for batch in queue.batches if batch.has_sequence)
+            queue.batches = deque([batch for batch in queue.batches if batch.has_sequence])
             if not queue.batches:
                 self.waiting.pop(queue, None)
         for batch in taken:

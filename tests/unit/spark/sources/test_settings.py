@@ -110,11 +110,12 @@ def test_a_writer_refuses_what_it_cannot_write(options: dict[str, str], schema: 
 
 
 def test_a_stream_writes_exactly_once_where_it_was_asked_to_and_has_one_topic() -> None:
+    with_topics = StructType().add("value", "string").add("topic", "string")
     options = {"exactlyOnce": "true", "topic": "t"}
     assert write_settings(given(**options), TEXTS, overwrite=False, is_stream=True).exactly_once
     assert not write_settings(given(topic="t"), TEXTS, overwrite=False, is_stream=True).exactly_once
     with pytest.raises(SourceOptionError, match="exactlyOnce needs the option topic"):
-        write_settings(given(exactlyOnce="true"), TEXTS.add("topic", "string"), overwrite=False, is_stream=True)
+        write_settings(given(exactlyOnce="true"), with_topics, overwrite=False, is_stream=True)
 
 
 def test_topics_are_not_overwritten() -> None:
