@@ -126,6 +126,9 @@ class StateLog:
         leadership = self._replica_manager.leadership_of(TopicPartition(self._topic, partition))
         if leadership is None:
             return [AppendFailure(NotLeaderOrFollower())]
+        if producer is not NO_PRODUCER and (producer.producer_id < 0 or producer.producer_epoch < 0):
+            # No batch can say so; Kafka fails to build it.
+            return [AppendFailure(UnknownServerError())]
         try:
             now_ms = self._clock.wall_ms()
             batch = build_batch(

@@ -1,8 +1,8 @@
 """Transactional calls at random: three ids, a topic of three partitions, two groups; most of them make sense.
 
 What is asked depends on chance alone, so that both sides are asked the same; ids, epochs and sequences are those that
-each side has told. No call comes from an epoch of the future: such a produce leaves a transaction stuck for ever
-(`transactions.STUCK_FOREVER`).
+each side has told. No produce comes from an epoch of the future: it leaves a transaction stuck for ever
+(`transactions.STUCK_FOREVER`); and no offsets come from one of the past (`transactions.ZOMBIE`).
 """
 
 from __future__ import annotations
@@ -186,9 +186,9 @@ class Calls:
         return self._call(f"add {group} to {txn} {ahead}", ADD_OFFSETS, add_offsets(txn, group, ahead=ahead))
 
     def commit(self) -> Exchange:
-        txn, group, ahead = self._txn(), self._chance.choice(GROUPS), self._chance.choice(PAST_EPOCHS)
-        build = commit_offset(txn, group, self._count, ahead=ahead)
-        return self._call(f"offset of {group} by {txn} {ahead}", COMMIT, build, keep_commit(txn, group))
+        txn, group = self._txn(), self._chance.choice(GROUPS)
+        build = commit_offset(txn, group, self._count)
+        return self._call(f"offset of {group} by {txn}", COMMIT, build, keep_commit(txn, group))
 
     def end(self) -> Exchange:
         txn, committed, ahead = self._txn(), self._chance.random() < 0.6, self._chance.choice(EPOCHS)

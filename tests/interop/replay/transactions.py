@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_zk.protocol.message import Message
@@ -56,6 +56,7 @@ from tests.interop.replay.transaction_calls import (
     wait_for_coordinators,
     write_marker,
 )
+from tests.support.allowed import Allowed, allowed
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 
@@ -97,6 +98,10 @@ MAPS = frozenset(
     }
 )
 """Lists that Kafka makes from hash maps."""
+MAPS_OF_MARKERS = MAPS | {"partitions"}
+FORGOTTEN = dict.fromkeys(
+    ("committed_offset", "committed_leader_epoch", "metadata"), allowed("offsets-beside-a-zombie")
+)
 STATES = ("Empty", "Ongoing", "PrepareCommit", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence")
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 FENCED = f"{STUCK}-by-a-marker"
@@ -110,9 +115,18 @@ def call(
     versions: Sequence[int] = (),
     keep: Any = None,
     by_kind: frozenset[str] = TIMES,
+    ignore: Mapping[str, Allowed] | None = None,
 ) -> Exchange:
-    chosen = versions or EVENLY[message]
-    return Exchange(f"txn: {name}", message, build, chosen, keep=keep, unordered=MAPS, by_kind=by_kind)
+    return Exchange(
+        f"txn: {name}",
+        message,
+        build,
+        versions or EVENLY[message],
+        keep=keep,
+        ignore=ignore or {},
+        unordered=MAPS_OF_MARKERS if message is MARK else MAPS,
+        by_kind=by_kind,
+    )
 
 
 def describe(*txns: str) -> Build:
@@ -421,6 +435,21 @@ LOOKS = (
 )
 
 
+ZOMBIE = (
+    *(call(f"zombie: init {time}", INIT, init("zombie"), (5,), remember_owner("zombie")) for time in ("one", "two")),
+    call("zombie: add offsets", ADD_OFFSETS, add_offsets("zombie", "zombies"), (4,)),
+    call("zombie: offsets", COMMIT, commit_offset("zombie", "zombies", 5), (4,)),
+    call("zombie: offsets of the zombie", COMMIT, commit_offset("zombie", "zombies", 3, ahead=-1)),
+    call("zombie: commit", END, end("zombie", committed=True), (4,)),
+    call(
+        "zombie: offsets at last",
+        COMMITTED,
+        fetch_offset("zombies", stable=True, is_pending=False),
+        ignore=FORGOTTEN,
+    ),
+)
+
+
 def describe_with_one_partition_left(world: World, version: int) -> DescribeTransactionsRequest:
     """Waits until the others have their markers."""
     request = DescribeTransactionsRequest(transactional_ids=[STUCK])
@@ -481,5 +510,6 @@ EXCHANGES = (
     *STRANGERS,
     *BROKERS,
     *LOOKS,
+    *ZOMBIE,
     *STUCK_FOREVER,
 )

@@ -477,6 +477,16 @@ def test_a_commit_of_a_fenced_producer_is_refused_and_leaves_nothing_pending(mad
     assert made.fetch(stable=True) == (ErrorCode.NONE, None)
 
 
+@pytest.mark.parametrize("nobody", [Producer(-1, 0), Producer(PRODUCER.producer_id, -1)])
+def test_no_batch_is_written_for_a_producer_that_cannot_be(made: Coordinated, nobody: Producer):
+    made.lead()
+    codes = made.coordinator.commit_transaction_offsets(
+        GROUP, Committer(), nobody, {TP: OffsetAndMetadata(5, 0, "m", 0)}
+    )
+    assert codes.result(10_000) == {TP: ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert list(made.batches()) == []
+
+
 @pytest.mark.parametrize("who", [Committer("m", None, 1), Committer("stranger", None, 1), Committer("m", None, 0)])
 def test_a_member_that_commits_in_a_transaction_is_checked_as_any_other(made: Coordinated, who: Committer):
     """KIP-447. Clients from before it name no member: they may commit whoever is in the group."""
