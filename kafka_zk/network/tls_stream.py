@@ -27,11 +27,17 @@ CHUNK_BYTES: Final = 128 * 1024
 RECORD_BYTES: Final = 16 * 1024
 """As much as one record of TLS holds."""
 
+HEADER_BYTES: Final = 5
+"""Of a record: its type, a version, its length in two bytes."""
+
 RECEIVED_BYTES: Final = 128 * 1024
 """Decrypted at once, about 100 us: a peer that sends as fast as that would else keep everybody waiting."""
 
 RECEIVED_RECORDS: Final = 32
 """As many at once: a record of one byte takes as long as one of 8 KiB."""
+
+_HANDSHAKE: Final = 22
+"""The type of the first record."""
 
 _SOL_TLS: Final = 282
 _TLS_TX: Final = 1
@@ -66,6 +72,22 @@ class TlsStream:
         self._failure: OSError | None = None
         self._has_ended = False
         self._has_said_end = False
+
+    def wake_at(self, size_bytes: int) -> None:
+        """Let the socket be readable once it has so many bytes, an error, or an end."""
+        with suppress(OSError):
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size_bytes)
+
+    def first_record_bytes(self) -> int:
+        """What the record at hand takes as a whole; 1 if the handshake will refuse it anyway."""
+        try:
+            head = socket.socket.recv(self.sock, HEADER_BYTES, socket.MSG_PEEK)
+        except OSError:
+            return 1
+        if len(head) < HEADER_BYTES or head[0] != _HANDSHAKE:
+            return 1
+        size_bytes = int.from_bytes(head[3:], "big")
+        return HEADER_BYTES + size_bytes if size_bytes <= RECORD_BYTES else 1
 
     def step_in(self, pool: ThreadPool) -> Step | OSError:
         """Blocks. A step in a thread. Who is killed meanwhile is kept until the thread is done: behind the number of a

@@ -18,19 +18,12 @@ from kafka_zk.tls.settings import TlsSettings
 from tests.integration.network.harness import resident_bytes
 from tests.integration.network.test_socket_server_leftovers import OneTls
 from tests.integration.network.test_socket_server_logins import GOOD, LISTENER, serving, settle
+from tests.integration.network.test_socket_server_tls import client_hello
 from tests.interop.sasl.exchange import authenticate, handshake, metadata, versions
 from tests.support.certificates import CertificateAuthority
 
 SLOW = 300
 LIMIT_S = 3.0
-
-
-def client_hello() -> bytes:
-    out = ssl.MemoryBIO()
-    context = ssl.create_default_context()
-    with suppress(ssl.SSLWantReadError):
-        context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
-    return out.read()
 
 
 def good_login_s(port: int, ca_pem: Path) -> float:

@@ -91,6 +91,13 @@ class TlsClient(Client):
         self.socket.close()
 
 
+def client_hello() -> bytes:
+    out = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
+    return out.read()
+
+
 def wait_until(claim: Callable[[], object]) -> None:
     with gevent.Timeout(TIMEOUT_S):
         while not claim():
@@ -162,6 +169,38 @@ def test_who_sends_as_fast_as_it_is_read_lets_others_in(record_bytes: int, at_on
     assert not stream.has_buffered, "the rest is in the socket, which tells of it in its turn"
     stream.sock.close()
     sender.sock.close()
+
+
+@pytest.mark.parametrize("by_bytes", [1, 100])
+def test_a_handshake_takes_nothing_before_the_first_record_is_whole(
+    by_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[ssl.SSLSocket] = []
+    step = ssl.SSLSocket.do_handshake
+    monkeypatch.setattr(ssl.SSLSocket, "do_handshake", lambda sock: (steps.append(sock), step(sock)))
+    hello = client_hello()
+    with serving(Script()) as server:
+        client = Client(server.bound_port("SSL"))
+        client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        whole = len(hello) - 1
+        for begin in range(0, whole, by_bytes):
+            client.send_raw(hello[begin : min(begin + by_bytes, whole)])
+            gevent.sleep(0)
+        other = TlsClient(server)
+        assert other.ask(b"e") == b"e"
+        assert len({id(sock) for sock in steps}) == 1, "only the other one's"
+        client.send_raw(hello[whole:])
+        assert client.receive_exactly(1) == b"\x16"
+
+
+@pytest.mark.parametrize("first", [b"\x16\x03\x01\xff\xff", b"GET / HTTP/1.1\r\n", b"\0\0\0\x0a\0\x12"])
+def test_what_begins_no_handshake_is_refused_at_once(first: bytes) -> None:
+    with serving(Script()) as server:
+        client = Client(server.bound_port("SSL"))
+        client.send_raw(first)
+        with suppress(ConnectionResetError):
+            assert client.socket.recv(1) in (b"\x15", b""), "an alert, or the end"
+        wait_until(lambda: not server.connection_count)
 
 
 def test_a_connection_whose_listener_has_lost_its_stores_leaves_nothing(caplog: pytest.LogCaptureFixture) -> None:

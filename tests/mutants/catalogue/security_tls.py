@@ -186,4 +186,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            raise\n",
         tests=f"{SLICES} -k is_gone",
     ),
+    Mutant(
+        breaks="a hello that comes byte by byte takes no thread",
+        file="kafka_zk/network/tls_transport.py",
+        old="        stream.wake_at(stream.first_record_bytes())\n",
+        new="",
+        tests=f"{SERVER} -k record_is_whole",
+    ),
+    Mutant(
+        breaks="what begins no handshake is refused at once",
+        file="kafka_zk/network/tls_stream.py",
+        old="if size_bytes <= RECORD_BYTES else 1",
+        new="if size_bytes else 1",
+        tests=f"{SERVER} -k no_handshake",
+    ),
 )
