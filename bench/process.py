@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -44,3 +45,10 @@ def cpu_seconds_of_tree(pid: int) -> float:
 
 def resident_mb_of_tree(pid: int) -> float:
     return sum(resident_mb(each) for each in tree(pid))
+
+
+def set_priority(pid: int, nice: int) -> None:
+    """Of a session leader: of what it starts from now on, and of its session, by which kernels share out cores."""
+    os.setpriority(os.PRIO_PROCESS, pid, nice)
+    with suppress(FileNotFoundError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
