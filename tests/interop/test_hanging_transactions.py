@@ -32,7 +32,7 @@ def hanging_in(bootstrap: str) -> set[Place]:
     return found
 
 
-@pytest.mark.parametrize("name", transaction_states.CLUSTERS)
+@pytest.mark.parametrize("name", transaction_states.CASES[1:])
 def test_the_doctor_names_what_hangs_and_the_command_that_ends_it(
     name: str, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:

@@ -22,7 +22,8 @@ from tests.interop.tools import transaction_states
 from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
 from tests.support import masks
 from tests.support.allowed import allowed
-from tests.support.apache import ToolRun
+from tests.support.apache import ApacheBroker, ToolRun
+from tests.support.broker import OurBroker
 from tests.support.masks import Mask
 from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
@@ -59,7 +60,7 @@ find-hanging --topic orders
 find-hanging --topic orders --partition 1
 find-hanging --topic orders --partition 2 --broker-id 1
 find-hanging --topic orders --partition 2 --broker-id 2
-find-hanging --topic orders --max-transaction-timeout 61
+find-hanging --topic orders --max-transaction-timeout 600
 find-hanging --topic orders --max-transaction-timeout -1
 find-hanging --topic quiet --max-transaction-timeout=0
 find-hanging --topic nowhere
@@ -104,7 +105,7 @@ MASKS = (
 )
 
 
-@pytest.fixture(scope="module", params=transaction_states.CLUSTERS)
+@pytest.fixture(scope="module", params=transaction_states.CASES)
 def bootstrap(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
@@ -146,7 +147,7 @@ def test_hanging_transactions_are_ended_as_apaches_tool_ends_them(bootstrap: str
     assert_same(theirs, ours, tmp_path)
 
 
-@pytest.fixture(scope="module", params=sorted({kinds[0] for kinds in transaction_states.CLUSTERS.values()}, key=str))
+@pytest.fixture(scope="module", params=[ApacheBroker, OurBroker])
 def secured(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:

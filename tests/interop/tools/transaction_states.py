@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+import pytest
 from confluent_kafka import Producer
 
 from kafka_zk.client.admin.admin_client import AdminClient
@@ -22,8 +23,14 @@ from tests.support.raw_client import RawClient
 from tests.unit.log.given import produced
 
 Kind: TypeAlias = type[ApacheBroker | OurBroker]
-CLUSTERS: dict[str, tuple[Kind, Kind]] = {"apache": (ApacheBroker, ApacheBroker)}
-"""Two brokers that have a transaction coordinator and take transactional records, by the name of the case."""
+CLUSTERS: dict[str, tuple[Kind, Kind]] = {
+    "apache": (ApacheBroker, ApacheBroker),
+    "ours": (OurBroker, OurBroker),
+    "mixed": (OurBroker, ApacheBroker),
+}
+"""Two brokers, by the name of the case."""
+
+CASES = ("apache", "mixed", pytest.param("ours", marks=pytest.mark.slow))
 
 SETTINGS = {
     "transaction.partition.verification.enable": "false",
