@@ -163,7 +163,7 @@ def _response(codes: Codes) -> WriteTxnMarkersResponse:
 def _topics(codes: dict[TopicPartition, ErrorCode]) -> list[WritableTxnMarkerTopicResult]:
     """Yields to other greenlets."""
     topics: dict[str, WritableTxnMarkerTopicResult] = {}
-    for (name, index), code in in_turns(codes.items()):
+    for (name, index), code in in_turns(sorted(codes.items())):
         topic = topics.get(name)
         if topic is None:
             topic = topics[name] = WritableTxnMarkerTopicResult(name=name)

@@ -8,6 +8,11 @@ PEERS = "kafka_zk/metadata/peer_channels.py"
 MARKERS = "kafka_zk/api/txn/write_txn_markers.py"
 MARKERS_TESTS = "tests/unit/replication/test_transaction_markers.py"
 PRODUCERS = "kafka_zk/log/state/producer_state.py"
+VERIFICATION = "kafka_zk/log/state/verification.py"
+VERIFICATION_TESTS = "tests/unit/log/test_verification.py"
+VERIFIER = "kafka_zk/replication/serving/transaction_verifier.py"
+PRODUCE = "tests/unit/replication/test_transactional_produce.py"
+COMMIT = "tests/unit/coordinator/test_txn_offset_commit.py"
 PEERS_TESTS = "tests/unit/metadata/test_peer_channels.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -94,5 +99,103 @@ MUTANTS: tuple[Mutant, ...] = (
         old="first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark",
         new="first: marker for first, marker in self._unreplicated.items() if marker >= 0",
         tests=f"{MARKERS_TESTS} -k woken",
+    ),
+    Mutant(
+        breaks="a transaction begins in a partition with its guard only",
+        file=PRODUCERS,
+        old="not self.verifications.is_guarded_by(producer_id, guard)",
+        new="guard is None",
+        tests=f"{PRODUCE} -k overtakes",
+    ),
+    Mutant(
+        breaks="a marker ends the verification that it overtakes",
+        file=PRODUCERS,
+        old="        self.verifications.end(header.producer_id)\n        entry = self._entry_at",
+        new="        entry = self._entry_at",
+        tests=f"{PRODUCE} -k overtakes",
+    ),
+    Mutant(
+        breaks="the first batch of a transaction ends its verification",
+        file=PRODUCERS,
+        old="            self.verifications.end(header.producer_id)\n            if entry",
+        new="            if entry",
+        tests=f"{PRODUCE} -k same_transaction",
+    ),
+    Mutant(
+        breaks="batches that wait together begin with the first that was sent",
+        file=PRODUCERS,
+        old="lowest is not None and header.base_sequence > lowest",
+        new="lowest is not None and header.base_sequence > lowest + 1",
+        tests=f"{PRODUCE} -k begin_with_the_first",
+    ),
+    Mutant(
+        breaks="a verification expires",
+        file=VERIFICATION,
+        old="            if now_ms - each.began_ms < expiration_ms\n",
+        new="",
+        tests=f"{VERIFICATION_TESTS} -k expires",
+    ),
+    Mutant(
+        breaks="a newer epoch brings its own lowest sequence",
+        file=VERIFICATION,
+        old="found.producer_epoch, found.lowest_sequence = producer_epoch, sequence",
+        new="found.producer_epoch = producer_epoch",
+        tests=f"{VERIFICATION_TESTS} -k newer_epoch",
+    ),
+    Mutant(
+        breaks="plain batches beside transactional ones wait for no coordinator",
+        file="kafka_zk/api/data/produced_transactions.py",
+        old="        if is_transactional(records, ctx.api_version):\n",
+        new="        if True:\n",
+        tests=f"{PRODUCE} -k only_the_transactional",
+    ),
+    Mutant(
+        breaks="one request to a coordinator is in flight",
+        file=VERIFIER,
+        old="        if coordinator in self._asked:\n            return\n",
+        new="",
+        tests=f"{PRODUCE} -k in_flight",
+    ),
+    Mutant(
+        breaks="what came while a coordinator was asked is asked next",
+        file=VERIFIER,
+        old="            self._answered(questions[transactional_id], errors)\n        self._send(coordinator)\n",
+        new="            self._answered(questions[transactional_id], errors)\n",
+        tests=f"{PRODUCE} -k begin_with_the_first",
+    ),
+    Mutant(
+        breaks="of two that wait for one transactional id the newer epoch stays",
+        file=VERIFIER,
+        old="if waiting.transaction.producer_epoch > epoch:",
+        new="if False:",
+        tests=f"{PRODUCE} -k later_or_newer",
+    ),
+    Mutant(
+        breaks="a coordinator that is too old to be asked is done without",
+        file=VERIFIER,
+        old="            return {transactional_id: {} for transactional_id in questions}",
+        new="            return _for_all(questions, ErrorCode.NETWORK_EXCEPTION)",
+        tests=f"{PRODUCE} -k old_coordinator",
+    ),
+    Mutant(
+        breaks="old producers do not learn of TRANSACTION_ABORTABLE",
+        file=VERIFIER,
+        old=" and not knows_abortable:",
+        new=" and knows_abortable:",
+        tests=f"{PRODUCE} -k as_producers_know",
+    ),
+    Mutant(
+        breaks="a client that may not use a transactional id writes nothing with it",
+        file="kafka_zk/api/data/produce.py",
+        old="        if is_in_transaction and not _may_use(ctx, transactional_id):",
+        new="        if is_in_transaction and transactional_id is None:",
+        tests=f"{PRODUCE} -k who_may_not",
+    ),
+    Mutant(
+        breaks="old clients do not learn that a coordinator loads",
+        file="kafka_zk/api/group/txn_offset_commit.py",
+        old=" and api_version < LOADING_FROM:",
+        new=" and api_version < 0:",
+        tests=f"{COMMIT} -k as_clients_know",
     ),
 )
