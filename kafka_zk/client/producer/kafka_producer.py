@@ -83,10 +83,16 @@ send             queue a record; its future has `result(timeout_s)`, a RecordMet
                  partition, timestamp_ms (epoch), headers and callback(metadata, error) may be given, too
 flush            wait until all that was sent before has its outcome
 close            send what is left, and end
-init_transactions, begin_transaction, send_offsets_to_transaction, commit_transaction, abort_transaction
-                 with transactional.id: all records of a transaction, and offsets that were read, or none of them
 partitions_for   the partitions of a topic, with their leaders
 metrics          what was counted, by Java's names
+
+With the config transactional.id:
+
+init_transactions            with transactional.id, once: an older producer of this id is fenced
+begin_transaction            all records from now on are read, or none (by isolation.level=read_committed)
+send_offsets_to_transaction  commit a consumer's offsets with them: KafkaConsumer.group_metadata() says as whom
+commit_transaction           send what is left, and commit; after TimeoutException call it again, it goes on
+abort_transaction            after any other error that leaves the producer usable
 """
 
 
