@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafka_zk.controller.loop import KafkaController
     from kafka_zk.coordinator.group.coordinator import GroupCoordinator
     from kafka_zk.coordinator.transaction.coordinator import TransactionCoordinator
+    from kafka_zk.coordinator.transaction.marker_writer import MarkerWriter
     from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
     from kafka_zk.log.manager import LogManager
     from kafka_zk.metadata.cache import MetadataCache
@@ -128,6 +129,7 @@ class Services:
     topic_admin: TopicAdmin = field(default_factory=_filled_later)
     config_admin: ConfigAdmin = field(default_factory=_filled_later)
     producer_ids: ProducerIdManager = field(default_factory=_filled_later)
+    marker_writer: MarkerWriter = field(default_factory=_filled_later)
     transaction_coordinator: TransactionCoordinator = field(default_factory=_filled_later)
     finalized_features_epoch: int = 0
     authorizer: Authorizer | None = None

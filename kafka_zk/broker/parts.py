@@ -51,6 +51,7 @@ from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator
 from kafka_zk.coordinator.lag.gauges import GroupLag
 from kafka_zk.coordinator.transaction.coordinator import TransactionCoordinator
+from kafka_zk.coordinator.transaction.marker_writer import MarkerWriter
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.segments.open_segments import connections_for, raise_descriptor_limit
@@ -333,6 +334,12 @@ class Parts:
             controller=self._controller_channel,
             clock=self._clock,
         )
+        self._marker_writer = MarkerWriter(
+            replica_manager=self._replica_manager,
+            clock=self._clock,
+            timeout_ms=lambda: self.config.request_timeout_ms,
+            ended=self._group_coordinator.handle_txn_completion,
+        )
         self._transaction_coordinator = TransactionCoordinator(
             config=self.config,
             clock=self._clock,
@@ -340,12 +347,16 @@ class Parts:
             metadata_cache=self._metadata_cache,
             metrics=self._metrics,
             peers=self._peer_channels(f"broker-{self.broker_id}-txn-marker-sender"),
+            broker_id=self.broker_id,
+            marker_writer=self._marker_writer,
             producer_ids=self._producer_ids,
             state_partition_count=lambda: self._partition_count(TRANSACTION_STATE_TOPIC),
         )
         self._transaction_coordinator.startup()
         self.stops.add("transaction coordinator", self._transaction_coordinator.shutdown)
         self._transaction_verifier = TransactionVerifier(
+            broker_id=self.broker_id,
+            own_coordinator=self._transaction_coordinator.verify_here,
             hosted=self._replica_manager.hosted,
             peers=self._peer_channels(f"AddPartitionsManager-client-{self.broker_id}"),
             metadata_cache=self._metadata_cache,
@@ -449,6 +460,7 @@ class Parts:
             self._zk, self._metadata_cache, self._broker_configs, self.broker_id, LogLevels(self._switch_request_log)
         )
         services.producer_ids = self._producer_ids
+        services.marker_writer = self._marker_writer
         services.transaction_coordinator = self._transaction_coordinator
         found = features(self._zk)
         services.finalized_features_epoch = found[1].version if found else 0

@@ -84,7 +84,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
     is_in_transaction = False
     if transactional_id is not None or services.authorizer is not None:
         # Before any topic is asked about. The batch decides, whatever the request says (CVE-2018-17196).
-        is_in_transaction = _has_transactional_batch(request, api_version)
+        is_in_transaction = _has_transactional_batch(request, ctx)
         if is_in_transaction and not _may_use(ctx, transactional_id):
             raise TransactionalBatch
     topics = services.metadata_cache.snapshot.topics
@@ -142,9 +142,13 @@ def _may_use(ctx: RequestContext, transactional_id: str | None) -> bool:
     return transactional_id is not None and ctx.may(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
 
-def _has_transactional_batch(request: ProduceRequest, api_version: int) -> bool:
+def _has_transactional_batch(request: ProduceRequest, ctx: RequestContext) -> bool:
+    """Yields to other greenlets if the request is large."""
+    api_version, gives_way = ctx.api_version, ctx.gives_way
     for topic in request.topic_data:
         for data in topic.partition_data:
+            if gives_way:
+                give_way()
             if is_transactional(data.records, api_version):
                 return True
     return False

@@ -34,7 +34,7 @@ from kafka_zk.coordinator.transaction.decisions.requests import (
 from kafka_zk.coordinator.transaction.decisions.states import TransactionState
 from kafka_zk.coordinator.transaction.decisions.transaction import NO_EPOCH, NO_PRODUCER_ID, Change, Transaction
 from kafka_zk.coordinator.transaction.manager import Done, TransactionManager, log_lines
-from kafka_zk.coordinator.transaction.markers import Markers, MarkerSender
+from kafka_zk.coordinator.transaction.markers import Markers, MarkerSender, Writer
 from kafka_zk.coordinator.transaction.metrics import loading_times, register_queues
 from kafka_zk.giving_way import in_slices
 from kafka_zk.metrics import MetricsRegistry
@@ -83,6 +83,8 @@ class TransactionCoordinator:
         metadata_cache: MetadataCache,
         metrics: MetricsRegistry,
         peers: PeerChannels,
+        broker_id: int,
+        marker_writer: Writer,
         producer_ids: ProducerIdManager,
         state_partition_count: Callable[[], int | None],
     ) -> None:
@@ -117,7 +119,14 @@ class TransactionCoordinator:
         self.leadership = TopicLeadership(
             TRANSACTION_STATE_TOPIC, elected=self._manager.elected, resigned=self._manager.resigned
         )
-        self._markers = MarkerSender(peers=peers, metadata_cache=metadata_cache, clock=clock)
+        self._markers = MarkerSender(
+            broker_id=broker_id,
+            writer=marker_writer,
+            tasks=self._completions,
+            peers=peers,
+            metadata_cache=metadata_cache,
+            clock=clock,
+        )
         register_queues(
             metrics,
             unknown_destination=lambda: self._markers.unknown_destination_count,
@@ -249,6 +258,15 @@ class TransactionCoordinator:
         if isinstance(found, ErrorCode):
             return dict.fromkeys(partitions, found)
         return verify_partitions(found, producer, partitions)
+
+    def verify_here(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], ErrorCode]:
+        """The same, for a leader in this broker."""
+        asked = [TopicPartition(*partition) for partition in partitions]
+        return dict(
+            self.verify_partitions(transactional_id, ProducerIdAndEpoch(producer_id, producer_epoch), asked).items()
+        )
 
     def _find(self, transactional_id: str) -> Transaction | ErrorCode:
         error = self._check(transactional_id)

@@ -1,7 +1,8 @@
 """Sends the markers of decided transactions to the leaders of their partitions, until each has its own.
 
 Role        Acts, through PeerChannels: what waits for one broker goes to it in one request, and one is on its way.
-            Driven by answers and timers; nothing here switches.
+            What this broker leads it writes itself, in a background task. Nothing else here switches: it is driven by
+            answers and timers.
 Invariants  `done` of a transaction is called once, when no partition of it wants a marker any more. It is not called
             if the transaction is no longer wanted: another coordinator has it.
             A partition whose leader is unknown, down or moving is tried again; one that was deleted wants none.
@@ -17,9 +18,12 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable
 from enum import Enum, auto
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
 from kafka_zk.clock import Clock
+from kafka_zk.coordinator.tasks import Tasks
+from kafka_zk.coordinator.transaction.marker_writer import Codes
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.peer_channels import PeerChannels
 from kafka_zk.network.pending import Pending
@@ -124,14 +128,32 @@ class Markers:
         )
 
 
+class Writer(Protocol):
+    """MarkerWriter."""
+
+    def write(self, marker: WritableTxnMarker) -> Pending[Codes]: ...
+
+
 _Part = tuple[Markers, list[TopicPartition]]
 """Some partitions of one transaction, all led by one broker."""
 
 
 class MarkerSender:
-    """One for a broker."""
+    """One for a broker, `broker_id`; `writer` writes to its own partitions, in the greenlet of `tasks`."""
 
-    def __init__(self, *, peers: PeerChannels, metadata_cache: MetadataCache, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        writer: Writer,
+        tasks: Tasks,
+        peers: PeerChannels,
+        metadata_cache: MetadataCache,
+        clock: Clock,
+    ) -> None:
+        self._broker_id = broker_id
+        self._writer = writer
+        self._tasks = tasks
         self._peers = peers
         self._metadata_cache = metadata_cache
         self._clock = clock
@@ -200,8 +222,28 @@ class MarkerSender:
         if not sent:
             return
         self._busy.add(broker_id)
+        if broker_id == self._broker_id:
+            self._tasks.later(lambda: self._write_here(list(sent.values())))
+            return
         request = WriteTxnMarkersRequest(markers=[_marker(*part) for part in sent.values()])
         self._peers.send(broker_id, request).on_complete(lambda answer: self._answered(broker_id, sent, answer))
+
+    def _write_here(self, parts: list[_Part]) -> None:
+        """Blocks while they are written. What becomes of them is told once they are replicated."""
+        try:
+            while parts:
+                written = self._writer.write(_marker(*parts[0]))
+                written.on_complete(partial(self._written_here, parts.pop(0)))
+        finally:
+            # Of an unexpected error, too: the first one of these, and what follows it, is written again.
+            self._again.extend(parts)
+            if parts:
+                self._await_retry()
+            self._busy.discard(self._broker_id)
+            self._send_next(self._broker_id)
+
+    def _written_here(self, part: _Part, written: Pending[Codes]) -> None:
+        self._take(part, written.value)
 
     def _answered(self, broker_id: int, sent: dict[int, _Part], answer: Pending[WriteTxnMarkersResponse]) -> None:
         self._busy.discard(broker_id)

@@ -5,6 +5,7 @@ Invariants  One request to a coordinator is in flight; what comes meanwhile goes
             A transactional id waits once for each coordinator: who asks again with the same epoch, or a newer one,
             takes the place of the one before, which is told so.
             Every call is answered: at the latest when the connection fails or the broker stops.
+            The coordinator of this broker is asked at once, without a detour through the network.
 Source      AddPartitionsToTxnManager, ReplicaManager.maybeStartTransactionVerificationForPartitions.
 """
 
@@ -69,6 +70,14 @@ class Peers(Protocol):
     def send(self, broker_id: int, request: Any, *, lowest_version: int = 0) -> Pending[Any]: ...
 
 
+class Coordinator(Protocol):
+    """TransactionCoordinator.verify_here, for the ids that this broker coordinates."""
+
+    def __call__(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[TopicAndPartition]
+    ) -> Mapping[TopicAndPartition, ErrorCode]: ...
+
+
 class _Question:
     """One transaction that waits for its coordinator. `answer`: the errors of its partitions."""
 
@@ -102,6 +111,8 @@ class TransactionVerifier:
     def __init__(
         self,
         *,
+        broker_id: int,
+        own_coordinator: Coordinator,
         hosted: HostedPartitions,
         peers: Peers,
         metadata_cache: MetadataCache,
@@ -110,6 +121,8 @@ class TransactionVerifier:
         clock: Clock,
         metrics: MetricsRegistry,
     ) -> None:
+        self._broker_id = broker_id
+        self._own_coordinator = own_coordinator
         self._hosted = hosted
         self._peers = peers
         self._metadata_cache = metadata_cache
@@ -160,6 +173,11 @@ class TransactionVerifier:
         coordinator = self._coordinator_of(transaction.transactional_id)
         if coordinator is None:
             question.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif coordinator == self._broker_id:
+            codes = self._own_coordinator(*transaction, partitions)
+            errors = _errors_of(codes, knows_abortable=knows_abortable)
+            self._failures.mark(len(errors))
+            self._answered(question, errors)
         elif self._takes_its_place(question, coordinator):
             self._send(coordinator)
         return question.answer
@@ -231,7 +249,8 @@ class TransactionVerifier:
         for result in response.results_by_transaction:
             question = questions.get(result.transactional_id)
             if question is not None:
-                errors = outcome[result.transactional_id] = _errors_of(result, knows_abortable=question.knows_abortable)
+                errors = _errors_of(_codes(result), knows_abortable=question.knows_abortable)
+                outcome[result.transactional_id] = errors
                 self._failures.mark(len(errors))
         return outcome
 
@@ -260,16 +279,22 @@ def _for_all(questions: Questions, code: ErrorCode) -> dict[str, Errors]:
     }
 
 
-def _errors_of(result: AddPartitionsToTxnResult, *, knows_abortable: bool) -> Errors:
+def _codes(result: AddPartitionsToTxnResult) -> Errors:
+    return {
+        (topic.name, line.partition_index): code_of(line.partition_error_code)
+        for topic in result.topic_results
+        for line in topic.results_by_partition
+    }
+
+
+def _errors_of(codes: Mapping[TopicAndPartition, ErrorCode], *, knows_abortable: bool) -> Errors:
     """As producers know them: they expect INVALID_PRODUCER_EPOCH from a partition, and old ones no newer codes."""
     errors: Errors = {}
-    for topic in result.topic_results:
-        for line in topic.results_by_partition:
-            code = code_of(line.partition_error_code)
-            if code is ErrorCode.PRODUCER_FENCED:
-                code = ErrorCode.INVALID_PRODUCER_EPOCH
-            elif code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
-                code = ErrorCode.INVALID_TXN_STATE
-            if code is not ErrorCode.NONE:
-                errors[topic.name, line.partition_index] = code
+    for partition, code in codes.items():
+        if code is ErrorCode.PRODUCER_FENCED:
+            errors[partition] = ErrorCode.INVALID_PRODUCER_EPOCH
+        elif code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
+            errors[partition] = ErrorCode.INVALID_TXN_STATE
+        elif code is not ErrorCode.NONE:
+            errors[partition] = code
     return errors

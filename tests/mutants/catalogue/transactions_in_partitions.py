@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.mutants.catalogue.mutant import Mutant
 
 PEERS = "kafka_zk/metadata/peer_channels.py"
-MARKERS = "kafka_zk/api/txn/write_txn_markers.py"
+MARKERS = "kafka_zk/coordinator/transaction/marker_writer.py"
+MARKERS_API = "kafka_zk/api/txn/write_txn_markers.py"
 MARKERS_TESTS = "tests/unit/replication/test_transaction_markers.py"
 PRODUCERS = "kafka_zk/log/state/producer_state.py"
 VERIFICATION = "kafka_zk/log/state/verification.py"
@@ -53,7 +54,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="markers are answered once the last one is replicated",
-        file=MARKERS,
+        file=MARKERS_API,
         old="self._unended = marker_count + 1",
         new="self._unended = marker_count",
         tests=f"{MARKERS_TESTS} -k last_marker",

@@ -15,6 +15,7 @@ from kafka_zk.api.services import Services
 from kafka_zk.clock import SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.coordinator.transaction.marker_writer import MarkerWriter
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.pools import LogPools
@@ -92,6 +93,10 @@ class Coordinator:
         return pending
 
 
+NOBODY = -2
+"""The coordinator of transactions is elsewhere."""
+
+
 class Broker:
     """The parts that replication touches, put together as the broker does."""
 
@@ -156,7 +161,17 @@ class Broker:
             first_update=FirstUpdate(self.cache),
             log_manager=self.log_manager,
             replica_manager=self.manager,
+            marker_writer=MarkerWriter(
+                replica_manager=self.manager,
+                clock=self.clock,
+                timeout_ms=lambda: self.config.request_timeout_ms,
+                ended=lambda producer_id, partitions, *, is_commit: (
+                    self.services.group_coordinator.handle_txn_completion(producer_id, partitions, is_commit=is_commit)
+                ),
+            ),
             transaction_verifier=TransactionVerifier(
+                broker_id=NOBODY,
+                own_coordinator=lambda *_: {},
                 hosted=self.manager.hosted,
                 peers=self.coordinator,
                 metadata_cache=self.cache,

@@ -178,6 +178,26 @@ def test_rule_65_the_coordinator_is_asked_before_a_transaction_begins_in_a_parti
     assert (end_offset(broker), end_offset(broker, 1)) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("code", "answered"),
+    [
+        (ErrorCode.NONE, ErrorCode.NONE),
+        (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
+    ],
+)
+def test_the_coordinator_of_this_broker_is_asked_without_a_request(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, code: ErrorCode, answered: ErrorCode
+) -> None:
+    verifier = broker.services.transaction_verifier
+    monkeypatch.setattr(verifier, "_broker_id", verifier._coordinator_of(ID))
+    monkeypatch.setattr(verifier, "_own_coordinator", lambda *asked: dict.fromkeys(asked[3], code))
+    sent = start(broker, request(batch()))
+    assert lines(sent.get(timeout=1)) == [answered]
+    assert not broker.coordinator.asked
+    assert end_offset(broker) == (code is ErrorCode.NONE)
+
+
 def test_what_follows_in_the_same_transaction_asks_nobody(broker: Broker) -> None:
     begin(broker)
     assert lines(broker.call(request(batch(sequence=1)), 9)) == [ErrorCode.NONE]

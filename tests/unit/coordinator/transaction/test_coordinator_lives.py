@@ -20,7 +20,7 @@ from kafka_zk.coordinator.transaction.decisions.states import AT_REST, ENDING
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower
 from kafka_zk.protocol.types import TopicPartition
-from tests.unit.coordinator.transaction.transaction_world import COUNT, LEADERS, TIMEOUT_MS, World
+from tests.unit.coordinator.transaction.transaction_world import COUNT, LEADERS, OWN, TIMEOUT_MS, World
 
 IDS = ["a", "b", "c"]
 """Of both partitions of __transaction_state."""
@@ -66,7 +66,7 @@ class Lives(RuleBasedStateMachine):
         self.world.log.release()
         self.world.leaders.silent = self.world.leaders.cut = False
         self.world.leaders.refusals.clear()
-        self.world.leaders.alive = {1, 2}
+        self.world.leaders.alive = {OWN, 1, 2}
         for _ in range(5):
             self.world.leaders.speak()
             self.world.passes(1_000)
@@ -190,7 +190,7 @@ class Lives(RuleBasedStateMachine):
     def network_is_cut(self, cut: bool) -> None:
         self.world.leaders.cut = cut
 
-    @rule(partition=st.sampled_from(PARTITIONS), leader=st.integers(1, 2), refuses=st.booleans())
+    @rule(partition=st.sampled_from(PARTITIONS), leader=st.integers(OWN, 2), refuses=st.booleans())
     def leader_changes(self, partition: TopicPartition, leader: int, refuses: bool) -> None:
         if refuses:
             self.world.leaders.refusals[partition] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]

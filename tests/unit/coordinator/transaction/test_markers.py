@@ -6,7 +6,7 @@ import pytest
 
 from kafka_zk.coordinator.transaction.markers import LONGEST_RETRY_MS, REFUSED_RETRY_MS, RETRY_MS, USUAL
 from kafka_zk.protocol.errors import ErrorCode
-from tests.unit.coordinator.transaction.transaction_world import T0, T1, T2, World, both
+from tests.unit.coordinator.transaction.transaction_world import OWN, T0, T1, T2, World, both
 
 IDS = ["a", "b", "c"]
 
@@ -65,6 +65,44 @@ def test_the_leader_is_looked_for_anew_each_time(scene: World) -> None:
     scene.passes(RETRY_MS)
     assert [broker for broker, _ in scene.leaders.requests] == [1, 2]
     assert scene.state() == "CompleteCommit"
+
+
+def test_what_this_broker_leads_it_writes_without_a_request(scene: World) -> None:
+    scene.leaders.leaders[T0] = OWN
+    producers = [decided(scene, T0, T2, transactional_id=each) for each in IDS]
+    assert {broker for broker, _ in scene.leaders.requests} == {2}
+    assert [scene.state(each) for each in IDS] == ["CompleteCommit"] * 3
+    for each in producers:
+        assert scene.leaders.ends(each) == both([T0, T2], commit=True)
+
+
+def test_what_this_broker_cannot_write_now_is_tried_again(scene: World) -> None:
+    scene.leaders.leaders[T0] = OWN
+    scene.leaders.refusals[T0] = [ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND]
+    decided(scene, T0)
+    assert scene.state() == "PrepareCommit"
+    scene.leaders.leaders[T0] = 1
+    scene.passes(RETRY_MS)
+    assert scene.state() == "CompleteCommit" and len(scene.leaders.requests) == 1
+
+
+def test_an_unexpected_error_in_a_write_keeps_no_other_marker_from_being_written(
+    scene: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.leaders.leaders[T0] = scene.leaders.leaders[T1] = OWN
+    writer = scene.coordinator._markers._writer
+    write, failures = writer.write, [ValueError("a bug")]
+
+    def fail_once(marker):
+        if failures:
+            raise failures.pop()
+        return write(marker)
+
+    monkeypatch.setattr(writer, "write", fail_once)
+    decided(scene, T0, transactional_id="a")
+    decided(scene, T1, transactional_id="b")
+    scene.passes(RETRY_MS)
+    assert [scene.state(each) for each in ("a", "b")] == ["CompleteCommit"] * 2
 
 
 def test_a_leader_that_is_down_is_waited_for(scene: World) -> None:

@@ -20,6 +20,7 @@ from kafka_zk.network.pending import Pending, completed
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.internal_topics import TRANSACTION_STATE_TOPIC
 from kafka_zk.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
@@ -32,6 +33,8 @@ from tests.unit.coordinator.memory_log import HeldAppend, MemoryLog
 COUNT = 2
 """Partitions of __transaction_state."""
 T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
+OWN = 0
+"""The broker of the coordinator."""
 LEADERS = {T0: 1, T1: 1, T2: 2}
 TIMEOUT_MS = 60_000
 TOO_LONG_MS = 900_001
@@ -54,7 +57,7 @@ class Leaders:
 
     def __init__(self) -> None:
         self.leaders: dict[TopicPartition, int] = dict(LEADERS)
-        self.alive = {1, 2}
+        self.alive = {OWN, 1, 2}
         self.refusals: dict[TopicPartition, list[ErrorCode]] = {}
         self.silent = False
         self.cut = False
@@ -115,7 +118,7 @@ class Leaders:
                             partitions=[
                                 WritableTxnMarkerPartitionResult(
                                     partition_index=index,
-                                    error_code=self._write(marker, TopicPartition(topic.name, index)),
+                                    error_code=self.write(marker, TopicPartition(topic.name, index)),
                                 )
                                 for index in topic.partition_indexes
                             ],
@@ -127,7 +130,7 @@ class Leaders:
             ]
         )
 
-    def _write(self, marker: Any, partition: TopicPartition) -> ErrorCode:
+    def write(self, marker: Any, partition: TopicPartition) -> ErrorCode:
         refusals = self.refusals.get(partition)
         if refusals:
             return refusals.pop(0)
@@ -144,6 +147,24 @@ class Leaders:
     def ends(self, producer: ProducerIdAndEpoch) -> set[tuple[TopicPartition, bool]]:
         """Where this producer's transactions ended, and how."""
         return {(each.partition, each.is_commit) for each in self.markers if each.producer == producer}
+
+
+class OwnPartitions:
+    """What the coordinator's own broker leads."""
+
+    def __init__(self, leaders: Leaders) -> None:
+        self._leaders = leaders
+        self.written: list[WritableTxnMarker] = []
+
+    def write(self, marker: WritableTxnMarker) -> Pending[dict[TopicPartition, ErrorCode]]:
+        self.written.append(marker)
+        return completed(
+            {
+                TopicPartition(topic.name, index): self._leaders.write(marker, TopicPartition(topic.name, index))
+                for topic in marker.topics
+                for index in topic.partition_indexes
+            }
+        )
 
 
 class World:
@@ -178,6 +199,8 @@ class World:
             metadata_cache=peers,
             metrics=MetricsRegistry(self.clock),
             peers=peers,
+            broker_id=OWN,
+            marker_writer=OwnPartitions(self.leaders),
             producer_ids=ids,
             state_partition_count=lambda: COUNT,
         )
