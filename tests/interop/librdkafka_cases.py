@@ -94,6 +94,8 @@ def properties(
         "transaction.state.log.min.isr": "2",
         "auto.create.topics.enable": "false" if options.scenario == "noautocreate" else "true",
         "delete.topic.enable": "true",
+        # The default: some cases count on members that come at the same time.
+        "group.initial.rebalance.delay.ms": "3000",
         "broker.rack": f"RACK{broker_id}",
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     }
