@@ -238,13 +238,18 @@ class KafkaProducer:
                 return self._accumulator.append(
                     queues, chosen, timestamp, key_bytes, value_bytes, headers, callback, size, deadline_s
                 )
-            with transactions.sending(topic, chosen) as is_new_partition:
-                future = self._accumulator.append(
-                    queues, chosen, timestamp, key_bytes, value_bytes, headers, callback, size, deadline_s
-                )
-                if is_new_partition(future.partition):
+            try:
+                with transactions.sending(topic, chosen) as is_new_partition:
+                    future = self._accumulator.append(
+                        queues, chosen, timestamp, key_bytes, value_bytes, headers, callback, size, deadline_s
+                    )
+                    if is_new_partition(future.partition):
+                        self._client.wakeup()
+                    return future
+            finally:
+                if transactions.is_completing:
+                    # The end of the transaction may have waited for this record only.
                     self._client.wakeup()
-                return future
         except (TimeoutException, BrokerError, AuthenticationException) as error:
             return self._refuse(topic, partition, error, callback)
         except (TypeError, BufferError) as error:
