@@ -16,7 +16,12 @@ from tests.support.znodes import wait_until_unregistered
 
 Broker = ApacheBroker | OurBroker
 APACHE_ONLY = "apache"
-CLUSTERS = {APACHE_ONLY: (ApacheBroker, ApacheBroker)}
+OURS, MIXED = "ours", "mixed"
+CLUSTERS = {
+    APACHE_ONLY: (ApacheBroker, ApacheBroker),
+    OURS: (OurBroker, OurBroker),
+    MIXED: (ApacheBroker, OurBroker),
+}
 """The kinds of brokers 0 and 1."""
 SETTINGS = {
     "offsets.topic.replication.factor": "2",
