@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
-from tests.interop.chains.cluster import APACHE_ONLY, CLUSTERS, Cluster
+from tests.interop.chains.cluster import APACHE_ONLY, CLUSTERS, OURS, Cluster
 from tests.support.chaos import Worker
 from tests.support.processes import wait_until
 from tests.support.transaction_history import Began, Outcome, Seen, Transaction, anomalies
@@ -194,7 +194,7 @@ def read_to_the_end(bootstrap: str, topic: str, history: History) -> None:
         last._consumer.close()
 
 
-@pytest.fixture(params=[APACHE_ONLY])
+@pytest.fixture(params=[APACHE_ONLY, OURS])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path, zookeeper_connect: str) -> Iterator[Cluster]:
     built = Cluster(tmp_path, zookeeper_connect, CLUSTERS[request.param])
     yield built
