@@ -39,8 +39,9 @@ class Ownership:
     def is_loading(self) -> bool:
         return bool(self._loading)
 
-    def is_loading_of(self, partition: int) -> bool:
-        return partition in self._loading
+    def loading_by(self, partition: int) -> Load | None:
+        """The load that is queued or running; None if there is none."""
+        return self._loading.get(partition)
 
     def check(self, partition: int) -> ErrorCode:
         """NONE if this broker coordinates the partition, else the error."""

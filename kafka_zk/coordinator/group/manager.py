@@ -11,7 +11,7 @@ Source      Kafka 3.9 GroupMetadataManager.
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -89,6 +89,8 @@ class GroupManager:
         self._load_count = 0
         self._deleted: list[frozenset[TopicPartition]] = []
         """Partitions deleted while loads are queued or running: a load starts at the entry of its request."""
+        self._ended_meanwhile: defaultdict[Load, list[tuple[int, bool]]] = defaultdict(list)
+        """By load: the transactions that ended since it was requested, by producer id; True for a commit."""
         self._removals: set[_Removal] = set()
         self._unburied: list[tuple[Group, Collection[TopicPartition]]] = []
         self._tasks = Tasks(NAME)
@@ -128,7 +130,7 @@ class GroupManager:
             log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
             first = len(self._deleted)
             self._load_count += 1
-            self._loads.begin(load, partial(self._fill, load, first), self._load_ended)
+            self._loads.begin(load, partial(self._fill, load, first), partial(self._load_ended, load))
 
     def resigned(self, epochs: Mapping[int, int | None]) -> None:
         """Other brokers lead these partitions as of these epochs: drop their groups at once. Does not switch."""
@@ -152,7 +154,8 @@ class GroupManager:
                 self._performer.decide(group, partial(unloaded, group))
         return counts
 
-    def _load_ended(self) -> None:
+    def _load_ended(self, load: Load) -> None:
+        self._ended_meanwhile.pop(load, None)
         self._load_count -= 1
         if not self._load_count:
             self._deleted.clear()
@@ -171,6 +174,8 @@ class GroupManager:
                 self._forget_offsets([group], gone)
                 self.open_transactions.note(group)
                 self._performer.decide(group, partial(loaded, group))
+        for producer_id, is_commit in self._ended_meanwhile.get(load, ()):
+            self._end_transactions(producer_id, [load.partition], is_commit)
         for version, count in sorted(unknown.items()):
             log_lines.warning(
                 "[GroupMetadataManager] Unknown message key version %d while loading __consumer_offsets-%d: "
@@ -187,12 +192,17 @@ class GroupManager:
     def handle_txn_completion(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None:
         """A producer's markers are in these partitions. Does not switch.
 
-        A running load may have read past them already, or not reached them yet: wait for its end first.
+        A running load may have read past them already, or not reached them yet: what it finds ends with it, before the
+        producer's next transaction can have offsets there. Apache ends it after all loads that wait, the next one too.
         """
-        loading = [partition for partition in partitions if self.ownership.is_loading_of(partition)]
-        if loading:
-            self._tasks.later(lambda: self._end_transactions(producer_id, loading, is_commit))
-        self._end_transactions(producer_id, [each for each in partitions if each not in loading], is_commit)
+        loaded: list[int] = []
+        for partition in partitions:
+            load = self.ownership.loading_by(partition)
+            if load is None:
+                loaded.append(partition)
+            else:
+                self._ended_meanwhile[load].append((producer_id, is_commit))
+        self._end_transactions(producer_id, loaded, is_commit)
 
     def _end_transactions(self, producer_id: int, partitions: Collection[int], is_commit: bool) -> None:
         for group_id in self.open_transactions.groups_of(producer_id):

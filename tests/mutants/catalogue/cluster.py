@@ -517,8 +517,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a marker that comes while the partition loads waits for the end of the load",
         file="kafka_zk/coordinator/group/manager.py",
-        old="            self._tasks.later(lambda: self._end_transactions(producer_id, loading, is_commit))\n",
-        new="            self._end_transactions(producer_id, loading, is_commit)\n",
+        old="            if load is None:\n                loaded.append(partition)\n",
+        new="            if load is load:\n                loaded.append(partition)\n",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k marker",
+    ),
+    Mutant(
+        breaks="a marker that comes while the partition loads ends no later transaction",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="            self._end_transactions(producer_id, [load.partition], is_commit)\n",
+        new="            self._tasks.later(partial(self._end_transactions, producer_id, [0], is_commit))\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k marker",
     ),
     Mutant(

@@ -86,6 +86,14 @@ class Coordinated:
     def follow(self, epoch: int) -> None:
         self.broker.order(OFFSETS, epoch=epoch, partition_epoch=epoch, leader=2, replicas=(2, 1))
 
+    def begin_to_load_again(self) -> None:
+        """Only the coordinator hears of another leadership, so that nothing is loaded yet when this returns."""
+        partition = self.broker.partition(OFFSETS)
+        for epoch, led, followed in ((1, [], [partition]), (2, [partition], [])):
+            partition.leader_epoch = epoch
+            self.coordinator.leadership.on_leadership_change(led, followed)
+        assert self.fetch()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
     def commit(self, offset: int, *, generation: int = -1, member_id: str = "", metadata: str = "m") -> ErrorCode:
         value = OffsetAndMetadata(offset, 0, metadata, self.broker.clock.wall_ms())
         answer = self.coordinator.commit_offsets(
@@ -445,15 +453,30 @@ def test_a_transaction_begun_with_one_coordinator_ends_with_the_next(made: Coord
 def test_a_marker_that_comes_while_the_partition_loads_is_not_missed(made: Coordinated):
     made.lead()
     made.commit_in_transaction(6)
-    partition = made.broker.partition(OFFSETS)
-    # Only of itself the coordinator hears of it, so that nothing is loaded yet when the marker comes.
-    for epoch, led, followed in ((1, [], [partition]), (2, [partition], [])):
-        partition.leader_epoch = epoch
-        made.coordinator.leadership.on_leadership_change(led, followed)
-    assert made.fetch()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    made.begin_to_load_again()
     made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=True)
     wait(lambda: made.fetch()[0] is ErrorCode.NONE)
-    wait(lambda: made.fetch(stable=True) == (ErrorCode.NONE, 6))
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_marker_that_comes_while_the_partition_loads_ends_no_later_transaction(made: Coordinated, is_commit: bool):
+    """Its producer may go on as soon as the partition is loaded, while others still are."""
+    made.lead()
+    made.commit_in_transaction(6)
+    made.begin_to_load_again()
+    other_is_loaded = Event()
+    made.coordinator._manager._tasks.later(other_is_loaded.wait)
+    made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=is_commit)
+    wait(lambda: made.fetch()[0] is ErrorCode.NONE)
+    before = made.fetch(stable=True)
+    assert before == (ErrorCode.NONE, 6 if is_commit else None)
+    made.commit_in_transaction(7)
+    other_is_loaded.set()
+    wait(lambda: made.coordinator._manager._tasks.is_idle)
+    assert made.fetch() == before
+    made.end_transaction(is_commit=not is_commit)
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6 if is_commit else 7)
 
 
 def test_offsets_of_a_transaction_are_written_as_apache_writes_them(made: Coordinated):
