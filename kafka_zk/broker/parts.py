@@ -78,7 +78,7 @@ from kafka_zk.worker_pool import start_hub_pool
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import generate_broker_id, update_registration
-from kafka_zk.zk.topics import gone_topics, topic_assignment
+from kafka_zk.zk.topics import gone_partitions, gone_topics, topic_assignment
 from kafka_zk.zk.znodes import BrokerRegistration
 
 METRICS_DESCRIPTORS = 9
@@ -351,6 +351,7 @@ class Parts:
             marker_writer=self._marker_writer,
             producer_ids=self._producer_ids,
             state_partition_count=lambda: self._partition_count(TRANSACTION_STATE_TOPIC),
+            gone_partitions=lambda partitions: gone_partitions(self._zk, partitions),
         )
         self._transaction_coordinator.startup()
         self.stops.add("transaction coordinator", self._transaction_coordinator.shutdown)

@@ -150,6 +150,19 @@ def gone_topics(zk: ZkClient, topics: Iterable[str]) -> list[str]:
     return [topic for topic, stat, mark in zip(wanted, found, marked, strict=True) if stat is None or mark is not None]
 
 
+def gone_partitions(zk: ZkClient, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Blocks. Those of `partitions` that do not exist, or whose topic is marked for deletion. See `gone_topics`."""
+    wanted = list(partitions)
+    topics = sorted({topic for topic, _ in wanted})
+    gone = frozenset(gone_topics(zk, topics))
+    known = topic_assignments(zk, [topic for topic in topics if topic not in gone])
+    return [
+        partition
+        for partition in wanted
+        if partition.topic not in known or partition.partition not in known[partition.topic].partitions
+    ]
+
+
 def topics_marked_for_deletion(zk: ZkClient) -> list[str]:
     """Blocks. Topics whose deletion was requested and is not complete."""
     try:

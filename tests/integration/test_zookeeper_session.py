@@ -9,6 +9,7 @@ import pytest
 
 from kafka_zk.clock import SystemClock
 from kafka_zk.metrics.registry import MetricsRegistry
+from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.errors import (
     BadVersion,
     ConnectionClosed,
@@ -25,7 +26,8 @@ from kafka_zk.zk.errors import (
 from kafka_zk.zk.operations import ALL, READ, Acl, Check, Create, Delete, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.session_metrics import measure
-from kafka_zk.zk.topics import gone_topics
+from kafka_zk.zk.topics import gone_partitions, gone_topics
+from kafka_zk.zk.znodes import PartitionReplicas, TopicAssignment, TopicZNode
 from tests.integration.conftest import ConnectZk
 from tests.support.processes import free_port
 from tests.support.zookeeper import ZooKeeperServer, eventually, expire, expire_session, fresh_chroot
@@ -121,6 +123,16 @@ def test_a_topic_is_gone_if_it_is_not_there_or_is_to_be_deleted(connect_zk: Conn
     for path in ("/brokers/topics/there", "/brokers/topics/going", "/admin/delete_topics/going"):
         other.create(path, b"", make_parents=True)
     assert gone_topics(client, ["there", "going", "gone"]) == ["going", "gone"]
+
+
+def test_a_partition_is_gone_if_its_topic_is_or_has_fewer(connect_zk: ConnectZk) -> None:
+    client = connect_zk()
+    for topic in ("there", "going"):
+        data = TopicZNode.encode(TopicAssignment({0: PartitionReplicas((1,)), 1: PartitionReplicas((1,))}))
+        client.create(TopicZNode.path(topic), data, make_parents=True)
+    client.create("/admin/delete_topics/going", b"", make_parents=True)
+    asked = [TopicPartition(topic, index) for topic in ("there", "going", "gone") for index in (1, 2)]
+    assert gone_partitions(client, asked) == asked[1:]
 
 
 def test_a_multi_is_all_or_nothing_and_tells_which_part_failed(connect_zk: ConnectZk) -> None:

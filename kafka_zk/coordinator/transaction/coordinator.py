@@ -34,7 +34,7 @@ from kafka_zk.coordinator.transaction.decisions.requests import (
 from kafka_zk.coordinator.transaction.decisions.states import TransactionState
 from kafka_zk.coordinator.transaction.decisions.transaction import NO_EPOCH, NO_PRODUCER_ID, Change, Transaction
 from kafka_zk.coordinator.transaction.manager import Done, TransactionManager, log_lines
-from kafka_zk.coordinator.transaction.markers import Markers, MarkerSender, Writer
+from kafka_zk.coordinator.transaction.markers import Gone, Markers, MarkerSender, Writer
 from kafka_zk.coordinator.transaction.metrics import loading_times, register_queues
 from kafka_zk.giving_way import in_slices
 from kafka_zk.metrics import MetricsRegistry
@@ -55,6 +55,7 @@ STORE_AGAIN_MS = 100
 """Until the last record of a transaction, which could not be stored, is tried again."""
 
 COMPLETIONS = "TransactionMarkerChannelManager"
+QUESTIONS = "TransactionMarkerChannelManager-deleted-partitions"
 
 log = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
 
@@ -71,7 +72,8 @@ class TransactionCoordinator:
     """Serves once `startup` has run and a partition is loaded.
 
     `state_partition_count()` gives the partitions of __transaction_state in ZooKeeper, None if the topic does not exist
-    yet; it may block and is asked once.
+    yet; it may block and is asked once. `gone_partitions(partitions)` gives those that ZooKeeper no longer has, or is
+    to delete; it blocks and raises ZkError.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class TransactionCoordinator:
         marker_writer: Writer,
         producer_ids: ProducerIdManager,
         state_partition_count: Callable[[], int | None],
+        gone_partitions: Gone,
     ) -> None:
         self._clock = clock
         self._replica_manager = replica_manager
@@ -99,6 +102,7 @@ class TransactionCoordinator:
         self._abort_timer: Timer | None = None
         self._waiting_to_store = 0
         self._completions = Tasks(COMPLETIONS)
+        self._questions = Tasks(QUESTIONS)
         self._manager = TransactionManager(
             clock=clock,
             log=StateLog(
@@ -123,6 +127,8 @@ class TransactionCoordinator:
             broker_id=broker_id,
             writer=marker_writer,
             tasks=self._completions,
+            gone=gone_partitions,
+            questions=self._questions,
             peers=peers,
             metadata_cache=metadata_cache,
             clock=clock,
@@ -143,6 +149,7 @@ class TransactionCoordinator:
         self.leadership.follow(self._replica_manager)
         self._manager.startup()
         self._completions.start()
+        self._questions.start()
         self._await_next_check()
         self._is_active = True
         log.info("[TransactionCoordinator] Startup complete.")
@@ -153,6 +160,7 @@ class TransactionCoordinator:
         if self._abort_timer is not None:
             self._abort_timer.cancel()
         self._completions.stop()
+        self._questions.stop()
         self._manager.shutdown()
         log.info("[TransactionCoordinator] Shutdown complete.")
 

@@ -5,10 +5,12 @@ Role        Acts, through PeerChannels: what waits for one broker goes to it in 
             answers and timers.
 Invariants  `done` of a transaction is called once, when no partition of it wants a marker any more. It is not called
             if the transaction is no longer wanted: another coordinator has it.
-            A partition whose leader is unknown, down or moving is tried again; one that was deleted wants none.
-Differs from Kafka, which gives the transaction up where a partition knows a newer epoch of the producer, or of the
-            coordinator, until it is loaded anew. It is tried again here, rarely: the partition forgets the newer epoch
-            once nobody uses it for producer.id.expiration.ms.
+            A partition whose leader is unknown, down or moving is tried again; one that was deleted wants none. What
+            the metadata does not have may be news to it: after a start, leaderships come before it. Only ZooKeeper
+            says that a partition was deleted.
+Differs from Kafka, which takes for deleted what its metadata does not have; and which gives the transaction up where a
+            partition knows a newer epoch of the producer, or of the coordinator, until it is loaded anew. It is tried
+            again here, rarely: the partition forgets the newer epoch once nobody uses it for producer.id.expiration.ms.
 Source      Kafka 3.9 TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """
 
@@ -35,6 +37,7 @@ from kafka_zk.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.errors import ZkError
 
 RETRY_MS = 20
 LONGEST_RETRY_MS = 640
@@ -134,12 +137,18 @@ class Writer(Protocol):
     def write(self, marker: WritableTxnMarker) -> Pending[Codes]: ...
 
 
+Gone = Callable[[Collection[TopicPartition]], Collection[TopicPartition]]
+"""Those that were deleted, or are being deleted. Blocks, raises ZkError."""
+
 _Part = tuple[Markers, list[TopicPartition]]
 """Some partitions of one transaction, all led by one broker."""
 
 
 class MarkerSender:
-    """One for a broker, `broker_id`; `writer` writes to its own partitions, in the greenlet of `tasks`."""
+    """One for a broker, `broker_id`; `writer` writes to its own partitions, in the greenlet of `tasks`.
+
+    `gone` is asked in the greenlet of `questions`: ZooKeeper may be unreachable, and nothing else waits for it.
+    """
 
     def __init__(
         self,
@@ -147,6 +156,8 @@ class MarkerSender:
         broker_id: int,
         writer: Writer,
         tasks: Tasks,
+        gone: Gone,
+        questions: Tasks,
         peers: PeerChannels,
         metadata_cache: MetadataCache,
         clock: Clock,
@@ -154,6 +165,8 @@ class MarkerSender:
         self._broker_id = broker_id
         self._writer = writer
         self._tasks = tasks
+        self._gone = gone
+        self._questions = questions
         self._peers = peers
         self._metadata_cache = metadata_cache
         self._clock = clock
@@ -162,6 +175,8 @@ class MarkerSender:
         """Brokers that have not answered yet."""
         self._homeless: list[_Part] = []
         """Whose leader is unknown or down."""
+        self._unknown: list[_Part] = []
+        """Which the metadata does not have; the next question asks about them."""
         self._again: list[_Part] = []
         self._has_timer = False
         self._retry_ms = RETRY_MS
@@ -182,11 +197,11 @@ class MarkerSender:
     def _route(self, markers: Markers, partitions: Iterable[TopicPartition]) -> None:
         by_broker: defaultdict[int, list[TopicPartition]] = defaultdict(list)
         homeless: list[TopicPartition] = []
-        gone: list[TopicPartition] = []
+        unknown: list[TopicPartition] = []
         for partition in partitions:
             state = self._metadata_cache.partition(*partition)
             if state is None:
-                gone.append(partition)
+                unknown.append(partition)
             elif self._peers.node(state.leader) is None:
                 homeless.append(partition)
             else:
@@ -196,9 +211,10 @@ class MarkerSender:
         if homeless:
             self._homeless.append((markers, homeless))
             self._await_retry()
-        if gone:
-            log.info("No markers for %s of %r: these partitions were deleted", gone, markers.transactional_id)
-            self._end(markers, gone)
+        if unknown:
+            self._unknown.append((markers, unknown))
+            if len(self._unknown) == 1:
+                self._questions.later(self._look_for_deleted)
         for broker_id in by_broker:
             self._send_next(broker_id)
 
@@ -316,6 +332,30 @@ class MarkerSender:
         """Look for those that were unknown or down, as the metadata is now."""
         homeless, self._homeless = self._homeless, []
         self._route_all(homeless)
+
+    def _look_for_deleted(self) -> None:
+        """Blocks. Those that were deleted want no marker; the others are looked for in the metadata again."""
+        parts, self._unknown = self._unknown, []
+        gone: Collection[TopicPartition] = ()
+        try:
+            gone = frozenset(self._gone({each for _, partitions in parts for each in partitions}))
+        except ZkError as error:
+            log.warning("Could not check which partitions without metadata were deleted: %s", error)
+        finally:
+            # After an unexpected error, too.
+            for markers, partitions in parts:
+                self._take_unknown(markers, partitions, gone)
+
+    def _take_unknown(
+        self, markers: Markers, partitions: list[TopicPartition], gone: Collection[TopicPartition]
+    ) -> None:
+        deleted = [partition for partition in partitions if partition in gone]
+        if len(deleted) < len(partitions):
+            self._again.append((markers, [partition for partition in partitions if partition not in gone]))
+            self._await_retry()
+        if deleted:
+            log.info("No markers for %s of %r: these partitions were deleted", deleted, markers.transactional_id)
+            self._end(markers, deleted)
 
     def _route_all(self, parts: list[_Part]) -> None:
         for markers, partitions in parts:

@@ -82,6 +82,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{MARKERS} -k is_down",
     ),
     Mutant(
+        breaks="what the metadata does not have yet was not deleted",
+        file=f"{ROOM}/markers.py",
+        old="        deleted = [partition for partition in partitions if partition in gone]\n",
+        new="        deleted = partitions\n",
+        tests=f"{MARKERS} -k waited_for",
+    ),
+    Mutant(
         breaks="an id whose tombstone was refused can be used again",
         file=f"{ROOM}/manager.py",
         old="                else:\n                    transaction.give_up()\n",

@@ -6,6 +6,7 @@ import pytest
 
 from kafka_zk.coordinator.transaction.markers import LONGEST_RETRY_MS, REFUSED_RETRY_MS, RETRY_MS, USUAL
 from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.zk.errors import ConnectionClosed
 from tests.unit.coordinator.transaction.transaction_world import OWN, T0, T1, T2, World, both
 
 IDS = ["a", "b", "c"]
@@ -143,10 +144,42 @@ def test_retries_become_rare_while_nothing_is_taken_and_frequent_again_after(sce
 def test_a_deleted_partition_wants_no_marker(scene: World) -> None:
     producer = scene.producer()
     scene.adds(producer, T0, T1)
-    del scene.leaders.leaders[T0]
+    scene.leaders.delete(T0)
     scene.ends(producer, commit=False)
     assert scene.state() == "CompleteAbort"
     assert scene.leaders.ends(producer) == both([T1], commit=False)
+
+
+def test_a_partition_that_the_metadata_does_not_have_yet_is_waited_for(scene: World) -> None:
+    """As after a start: this broker leads partitions before it hears which others there are."""
+    producer = scene.producer()
+    scene.adds(producer, T0, T2)
+    scene.leaders.cut = True
+    scene.ends(producer, commit=True)
+    partition = scene.partition_of("id")
+    scene.resign(partition)
+    scene.leaders.cut = False
+    known, scene.leaders.leaders = scene.leaders.leaders, {}
+    scene.lead(partition)
+    scene.passes(10_000)
+    assert scene.state() == "PrepareCommit" and not scene.leaders.markers
+    scene.leaders.leaders = known
+    scene.passes(LONGEST_RETRY_MS)
+    assert scene.state() == "CompleteCommit"
+    assert scene.leaders.ends(producer) == both([T0, T2], commit=True)
+
+
+@pytest.mark.parametrize("error", [ConnectionClosed("gone"), ValueError("a bug")], ids=repr)
+def test_while_zookeeper_does_not_answer_no_partition_counts_as_deleted(scene: World, error: Exception) -> None:
+    producer = scene.producer()
+    scene.adds(producer, T0, T1)
+    scene.leaders.delete(T0)
+    scene.leaders.zookeeper_errors.append(error)
+    scene.ends(producer, commit=True)
+    assert scene.state() == "PrepareCommit"
+    scene.passes(LONGEST_RETRY_MS)
+    assert scene.state() == "CompleteCommit"
+    assert scene.leaders.ends(producer) == both([T1], commit=True)
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -58,6 +58,8 @@ class Leaders:
     def __init__(self) -> None:
         self.leaders: dict[TopicPartition, int] = dict(LEADERS)
         self.alive = {OWN, 1, 2}
+        self.deleted: set[TopicPartition] = set()
+        self.zookeeper_errors: list[Exception] = []
         self.refusals: dict[TopicPartition, list[ErrorCode]] = {}
         self.silent = False
         self.cut = False
@@ -71,6 +73,16 @@ class Leaders:
     def partition(self, topic: str, index: int) -> Any:
         leader = self.leaders.get(TopicPartition(topic, index))
         return None if leader is None else SimpleNamespace(leader=leader)
+
+    def delete(self, partition: TopicPartition) -> None:
+        del self.leaders[partition]
+        self.deleted.add(partition)
+
+    def gone(self, partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
+        """What ZooKeeper says; first its next error."""
+        if self.zookeeper_errors:
+            raise self.zookeeper_errors.pop(0)
+        return self.deleted.intersection(partitions)
 
     def on_change(self, listener: Callable[[Any, Any], None]) -> None:
         self._listeners.append(listener)
@@ -203,6 +215,7 @@ class World:
             marker_writer=OwnPartitions(self.leaders),
             producer_ids=ids,
             state_partition_count=lambda: COUNT,
+            gone_partitions=self.leaders.gone,
         )
         coordinator.startup()
         return coordinator
@@ -239,8 +252,9 @@ class World:
 
     def settle(self) -> None:
         """Let the coordinator's greenlets do all that they were given."""
-        manager, completions = self.coordinator._manager, self.coordinator._completions
-        while not (manager._tasks.is_idle and completions.is_idle) or manager.ownership.is_loading:
+        manager = self.coordinator._manager
+        background = manager._tasks, self.coordinator._completions, self.coordinator._questions
+        while not all(tasks.is_idle for tasks in background) or manager.ownership.is_loading:
             gevent.sleep(0)
         gevent.sleep(0)
 
