@@ -206,9 +206,10 @@ class GroupManager:
 
     def _end_transactions(self, producer_id: int, partitions: Collection[int], is_commit: bool) -> None:
         for group_id in self.open_transactions.groups_of(producer_id):
-            group = self.groups.get(group_id)
-            if group is not None and self.partition_of(group_id) in partitions:
-                group.offsets.end_transaction(producer_id, is_commit=is_commit)
+            if self.partition_of(group_id) in partitions:
+                # The group may be gone, with the topics of its offsets.
+                if (group := self.groups.get(group_id)) is not None:
+                    group.offsets.end_transaction(producer_id, is_commit=is_commit)
                 self.open_transactions.ended(producer_id, group_id)
         self._bury_the_rest()
 

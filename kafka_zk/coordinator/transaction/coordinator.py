@@ -379,14 +379,17 @@ class TransactionCoordinator:
         self._await_next_check()
 
     def abort_timed_out(self) -> None:
-        """Blocks. Abort the transactions that were open for longer than their producers asked for."""
+        """Blocks. Have the transactions aborted that were open for longer than their producers asked for."""
         now_ms = self._clock.wall_ms()
         for transaction in in_slices(list(self._manager.transactions.values())):
-            if is_timed_out(transaction, now_ms) and self._manager.load_of(transaction) is not None:
-                self._abort_timed_out(transaction)
+            if is_timed_out(transaction, now_ms):
+                # Each in a task of its own: a bug that one meets must not keep the others open.
+                self._completions.later(partial(self._abort_timed_out, transaction, now_ms))
 
-    def _abort_timed_out(self, transaction: Transaction) -> None:
-        """Blocks while the decision is written."""
+    def _abort_timed_out(self, transaction: Transaction, now_ms: int) -> None:
+        """Blocks while the decision is written. Nothing if it ended meanwhile, or is another coordinator's."""
+        if not is_timed_out(transaction, now_ms) or self._manager.load_of(transaction) is None:
+            return
 
         def done(code: ErrorCode) -> None:
             if code is ErrorCode.NONE:

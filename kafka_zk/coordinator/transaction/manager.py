@@ -66,6 +66,8 @@ class TransactionManager:
         self._resume = resume
         self._expiration_ms = expiration_ms
         self._check_interval_ms = check_interval_ms
+        self._unfinished: dict[Load, Sequence[Transaction]] = {}
+        """What a load found decided, until it has ended."""
         self._tasks = Tasks(NAME)
         self._timer: Timer | None = None
         self._loads = Loads(
@@ -97,7 +99,7 @@ class TransactionManager:
         load = self.ownership.elected(partition, leader_epoch)
         if load is not None:
             log_lines.info("[%s] Scheduling loading of transaction metadata: %s", NAME, load)
-            self._loads.begin(load, partial(self._fill, load))
+            self._loads.begin(load, partial(self._fill, load), partial(self._go_on, load))
 
     def resigned(self, epochs: Mapping[int, int | None]) -> None:
         """Other brokers lead these partitions as of these epochs: drop their transactions. Does not switch."""
@@ -139,13 +141,12 @@ class TransactionManager:
         self.transactions.update((transaction.transactional_id, transaction) for transaction in found)
         unfinished = [transaction for transaction in found if transaction.state in ENDING]
         if unfinished:
-            # After this load ended in ownership: what goes on asks whose transactions these are.
-            self._tasks.later(lambda: self._go_on(load, unfinished))
+            self._unfinished[load] = unfinished
         return f"{replay.record_count} records, {len(found)} transactions, {len(unfinished)} to finish"
 
-    def _go_on(self, load: Load, unfinished: Sequence[Transaction]) -> None:
-        """Blocks."""
-        for transaction in in_slices(unfinished):
+    def _go_on(self, load: Load) -> None:
+        """Blocks. Once the load ended in ownership: what goes on asks whose transactions these are."""
+        for transaction in in_slices(self._unfinished.pop(load, ())):
             if self.load_of(transaction) is load:
                 self._resume(transaction)
 
@@ -217,6 +218,10 @@ class TransactionManager:
     def _bury(self, partition: int, expired: Sequence[Transaction]) -> None:
         """Blocks while it is written. The tombstones of one batch; what is refused is tried at the next check."""
         load = self.ownership.loaded_by(partition)
+        # Of those that were unloaded while others were buried, the next coordinator's clients may use the ids again.
+        expired = [transaction for transaction in expired if self.load_of(transaction) is not None]
+        if not expired:
+            return
 
         def written(code: ErrorCode, _: int) -> None:
             for transaction in expired:

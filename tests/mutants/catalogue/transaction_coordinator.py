@@ -89,6 +89,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{MARKERS} -k waited_for",
     ),
     Mutant(
+        breaks="one transaction that cannot be fenced keeps no other one open",
+        file=f"{ROOM}/coordinator.py",
+        old="self._completions.later(partial(self._abort_timed_out, transaction, now_ms))",
+        new="self._abort_timed_out(transaction, now_ms)",
+        tests=f"{COORDINATOR} -k keeps_no_other",
+    ),
+    Mutant(
+        breaks="an id that another coordinator has revived gets no tombstone",
+        file=f"{ROOM}/manager.py",
+        old="for transaction in expired if self.load_of(transaction) is not None]",
+        new="for transaction in expired]",
+        tests=f"{COORDINATOR} -k revived",
+    ),
+    Mutant(
         breaks="an id whose tombstone was refused can be used again",
         file=f"{ROOM}/manager.py",
         old="                else:\n                    transaction.give_up()\n",

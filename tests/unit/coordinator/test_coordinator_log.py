@@ -479,6 +479,16 @@ def test_a_marker_that_comes_while_the_partition_loads_ends_no_later_transaction
     assert made.fetch(stable=True) == (ErrorCode.NONE, 6 if is_commit else 7)
 
 
+def test_a_transaction_whose_group_ended_with_its_topics_is_forgotten_with_its_marker(made: Coordinated):
+    made.lead()
+    made.commit_in_transaction(6)
+    made.coordinator.handle_deleted_partitions([TP])
+    made.broker.clock.advance(made.broker.config.offsets_retention_check_interval_ms)
+    wait(lambda: not made.coordinator._manager.groups)
+    made.end_transaction(is_commit=True)
+    assert not len(made.coordinator._manager.open_transactions)
+
+
 def test_offsets_of_a_transaction_are_written_as_apache_writes_them(made: Coordinated):
     """Transactional, with the producer's id and epoch, and the sequence 0 however many came before."""
     made.lead()

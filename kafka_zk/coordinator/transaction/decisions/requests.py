@@ -97,6 +97,9 @@ def add_partitions(
     error = _check_producer(transaction, producer)
     if error is not ErrorCode.NONE:
         return error
+    if producer.epoch > LAST_EPOCH:
+        # It fenced a producer and was told to none; what began with it could not be fenced when it takes too long.
+        return ErrorCode.PRODUCER_FENCED
     if transaction.changing_to is not None or transaction.state in ENDING:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if transaction.state is TransactionState.ONGOING and partitions <= transaction.partitions:

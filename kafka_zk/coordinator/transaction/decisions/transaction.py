@@ -148,8 +148,8 @@ class Transaction:
 
     def fence(self) -> Change:
         """The producer's epoch is over. Not stored: the abort that follows takes the epoch (`take_fence`)."""
-        assert self.producer_epoch < LAST_EPOCH + 1, f"no epoch is left to fence {self}"
         epoch = self.producer_epoch if self.failed_to_fence else self.producer_epoch + 1
+        assert epoch <= LAST_EPOCH + 1, f"no epoch is left to fence {self}"
         return self._prepare(
             self._as_it_is(TransactionState.PREPARE_EPOCH_FENCE, self.updated_ms)._replace(
                 producer_epoch=epoch, last_producer_epoch=NO_EPOCH

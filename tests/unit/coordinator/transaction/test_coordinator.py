@@ -5,7 +5,11 @@ Rules by their number in the faults that others paid for (transactions and idemp
 
 from __future__ import annotations
 
+from typing import Any
+
+import gevent
 import pytest
+from gevent.event import Event
 
 from kafka_zk.coordinator.transaction.decisions.requests import ProducerIdAndEpoch
 from kafka_zk.coordinator.transaction.decisions.transaction import LAST_EPOCH
@@ -129,6 +133,14 @@ def test_67_a_producer_whose_transaction_timed_out_is_fenced(scene: World) -> No
     assert scene.state() == "CompleteAbort"
     assert scene.ends(producer, commit=True).value is ErrorCode.PRODUCER_FENCED
     assert scene.leaders.ends(ProducerIdAndEpoch(producer.producer_id, producer.epoch + 1)) == both([T0], commit=False)
+
+
+def test_67_one_transaction_that_cannot_be_fenced_keeps_no_other_one_open(scene: World) -> None:
+    for transactional_id, partition in (("broken", T0), ("sound", T1)):
+        scene.adds(scene.producer(transactional_id), partition, transactional_id=transactional_id)
+    scene.found("broken").producer_epoch = 2**15 - 1
+    scene.passes(TIMEOUT_MS + ABORT_INTERVAL_MS)
+    assert (scene.state("broken"), scene.state("sound")) == ("Ongoing", "CompleteAbort")
 
 
 def test_66_a_late_end_does_not_end_the_transaction_after_a_timeout(scene: World) -> None:
@@ -258,6 +270,24 @@ def test_the_next_coordinator_finishes_what_was_decided(scene: World, commit: bo
     assert scene.history() == (COMMITTED if commit else ABORTED)
 
 
+def test_what_was_decided_is_finished_while_other_partitions_still_load(scene: World) -> None:
+    producer = scene.producer()
+    scene.adds(producer, T0)
+    scene.leaders.cut = True
+    scene.ends(producer, commit=True)
+    partition = scene.partition_of("id")
+    scene.resign(partition)
+    scene.leaders.cut = False
+    other_is_loaded = Event()
+    scene.log.led.add(partition)
+    scene.coordinator.leadership.on_leadership_change([scene._led(partition)], [])
+    scene.coordinator._manager._tasks.later(other_is_loaded.wait)
+    for _ in range(100):
+        gevent.sleep(0)
+    assert scene.state() == "CompleteCommit"
+    other_is_loaded.set()
+
+
 def test_a_coordinator_that_lost_the_partition_finishes_nothing_any_more(scene: World) -> None:
     producer = scene.producer()
     scene.adds(producer, T0)
@@ -325,6 +355,31 @@ def test_70_an_id_whose_tombstone_was_refused_can_be_used_again(scene: World) ->
     assert scene.state() == "Empty"
     scene.log.fails = False
     assert scene.adds(producer, T0).value is ErrorCode.NONE
+
+
+def test_70_an_id_that_another_coordinator_has_revived_gets_no_tombstone(
+    scene: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its partition goes and comes while the expired ids of others are buried."""
+    ids = {scene.partition_of(each): each for each in ("a", "b", "c", "d", "e")}
+    (first, _), (second, revived) = ids.items()
+    for each in ids.values():
+        scene.producer(each)
+    append = scene.log.append_records
+    batch = bytes(scene.log.data[second])
+
+    def append_and_move(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(scene.log, "append_records", append)
+        scene.resign(second)
+        scene.log._append(second, memoryview(batch))
+        scene.log.led.add(second)
+        scene.coordinator.leadership.on_leadership_change([scene._led(second)], [])
+        return append(*arguments, **options)
+
+    monkeypatch.setattr(scene.log, "append_records", append_and_move)
+    scene.passes(604_800_000 + HOUR_MS)
+    assert scene.stored(ids[first]) is None
+    assert scene.stored(revived) is not None
 
 
 def test_70_an_id_that_was_never_stored_expires(scene: World) -> None:

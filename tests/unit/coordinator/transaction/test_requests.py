@@ -145,11 +145,22 @@ def test_the_last_epoch_of_an_id_can_still_be_fenced() -> None:
     assert epochs(begin(of)) == (7, 32767, -1, NO_EPOCH)
 
 
+def test_the_last_epoch_of_an_id_is_fenced_once_more_if_that_could_not_be_stored() -> None:
+    of = transaction(ONGOING, epoch=32767)
+    of.failed_to_fence = True
+    assert epochs(begin(of)) == (7, 32767, -1, NO_EPOCH)
+
+
 # --- partitions ----------------------------------------------------------------------------------------------------
 
 
 def add(of: Transaction, producer: ProducerIdAndEpoch = ME, *partitions: TopicPartition) -> Change | ErrorCode:
     return add_partitions(of, producer, frozenset(partitions or (TWO,)), now_ms=NOW_MS)
+
+
+def test_nothing_begins_with_an_epoch_that_leaves_none_to_fence_it() -> None:
+    assert add(transaction(COMPLETE_ABORT, epoch=32767), ProducerIdAndEpoch(7, 32767)) is FENCED
+    assert isinstance(add(transaction(COMPLETE_ABORT, epoch=32766), ProducerIdAndEpoch(7, 32766)), Change)
 
 
 @pytest.mark.parametrize("state", sorted(AT_REST))
