@@ -169,10 +169,9 @@ class GroupCoordinator:
         """The controller deleted these partitions. Does not switch."""
         self._manager.handle_deleted_partitions(partitions)
 
-    @property
-    def partition_for(self) -> Callable[[str], int]:
+    def partition_for(self, group_id: str) -> int:
         """The partition of __consumer_offsets that stores a group: its leader is the coordinator."""
-        return self._placement.partition_for
+        return self._placement.partition_for(group_id)
 
     def _check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
         """NONE if this broker coordinates the group, else the error."""

@@ -164,10 +164,9 @@ class TransactionCoordinator:
         self._manager.shutdown()
         log.info("[TransactionCoordinator] Shutdown complete.")
 
-    @property
-    def partition_for(self) -> Callable[[str], int]:
+    def partition_for(self, transactional_id: str) -> int:
         """The partition of __transaction_state that keeps an id: its leader is the coordinator."""
-        return self._placement.partition_for
+        return self._placement.partition_for(transactional_id)
 
     def _check(self, transactional_id: str) -> ErrorCode:
         """NONE if this broker coordinates the id, else the error."""

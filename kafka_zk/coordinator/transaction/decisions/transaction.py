@@ -211,15 +211,19 @@ class Transaction:
 
     def _check_completed(self, change: Change) -> None:
         """A change that does not follow from what is in memory was overtaken: a bug, which must not be made real."""
-        wrong = f"{self} cannot complete {change}"
-        assert self.changing_to is change.state and change.state is not TransactionState.PREPARE_EPOCH_FENCE, wrong
+        assert self._may_become(change), f"{self} cannot complete {change}"
+
+    def _may_become(self, change: Change) -> bool:
+        if self.changing_to is not change.state or change.state is TransactionState.PREPARE_EPOCH_FENCE:
+            return False
         if change.state is TransactionState.EMPTY:
-            assert not change.partitions and change.started_ms == NO_TIME, wrong
-            assert change.producer_id != self.producer_id or change.producer_epoch >= self.producer_epoch, wrong
-            return
+            goes_on = change.producer_id != self.producer_id or change.producer_epoch >= self.producer_epoch
+            return goes_on and not change.partitions and change.started_ms == NO_TIME
         same = (change.producer_id, change.producer_epoch, change.timeout_ms)
-        assert same == (self.producer_id, self.producer_epoch, self.timeout_ms), wrong
+        if same != (self.producer_id, self.producer_epoch, self.timeout_ms):
+            return False
         if change.state is TransactionState.ONGOING:
-            assert self.partitions <= change.partitions, wrong
-        elif change.state in END_OF:
-            assert change.partitions == self.partitions and change.started_ms == self.started_ms, wrong
+            return self.partitions <= change.partitions
+        if change.state in END_OF:
+            return change.partitions == self.partitions and change.started_ms == self.started_ms
+        return True
