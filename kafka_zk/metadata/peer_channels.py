@@ -154,7 +154,8 @@ class _Peer:
             except (NetworkError, BrokerNotAvailable, UnsupportedVersion) as error:
                 self._fail_first(error)
             else:
-                self._queue.popleft()
+                if self._queue:  # Else the answer came just when this was stopped.
+                    self._queue.popleft()
                 queued.pending.complete(response)
 
     def _fail_first(self, error: Exception) -> None:

@@ -536,6 +536,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator/test_coordinator_log.py -k rule_64",
     ),
     Mutant(
+        breaks="a commit that fails late takes nothing from the group that was loaded since",
+        file="kafka_zk/coordinator/group/offset_store.py",
+        old="if producer is not NO_PRODUCER and self._manager.groups.get(group.group_id) is group:",
+        new="if producer is not NO_PRODUCER:",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k fails_late",
+    ),
+    Mutant(
         breaks="markers of transactions are no records that are left to be read",
         file="kafka_zk/log/files/header_walk.py",
         old="        return 0 if header.is_control else header.record_count\n",

@@ -489,6 +489,29 @@ def test_a_transaction_whose_group_ended_with_its_topics_is_forgotten_with_its_m
     assert not len(made.coordinator._manager.open_transactions)
 
 
+def test_a_commit_that_fails_late_and_was_loaded_meanwhile_ends_with_its_transaction(
+    made: Coordinated, monkeypatch: pytest.MonkeyPatch
+):
+    """Its leadership ended before it was replicated; the next one of the same broker found it in the log."""
+    made.lead()
+    undecided: list[Callable[[ErrorCode, int], None]] = []
+    append = StateLog.append
+
+    def append_and_wait(self: StateLog, partition: int, records: Any, done: Any, **options: Any) -> None:
+        append(self, partition, records, lambda code, offset: undecided.append(done), **options)
+
+    with monkeypatch.context() as held:
+        held.setattr(StateLog, "append", append_and_wait)
+        value = OffsetAndMetadata(6, 0, "m", 0)
+        answer = made.coordinator.commit_transaction_offsets(GROUP, Committer(), PRODUCER, {TP: value})
+    made.follow(epoch=1)
+    made.lead(epoch=2)
+    undecided.pop()(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert answer.value == {TP: ErrorCode.NOT_COORDINATOR}
+    made.end_transaction(is_commit=True)
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
+
+
 def test_offsets_of_a_transaction_are_written_as_apache_writes_them(made: Coordinated):
     """Transactional, with the producer's id and epoch, and the sequence 0 however many came before."""
     made.lead()

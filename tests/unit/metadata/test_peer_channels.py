@@ -21,6 +21,7 @@ from kafka_zk.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
 )
 from kafka_zk.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafka_zk.supervision import unexpected_errors
 
 MARKERS = WriteTxnMarkersRequest(markers=[])
 TIMEOUT_MS = 10_000
@@ -187,6 +188,21 @@ def test_a_broker_that_leaves_the_cluster_fails_what_waits_for_it(cache: Metadat
     cache.update(brokers(b1=9001))
     assert isinstance(waiting.error, BrokerNotAvailable)
     assert isinstance(queued.error, BrokerNotAvailable)
+
+
+def test_an_answer_that_comes_as_its_broker_leaves_is_no_fault_of_ours(cache: MetadataCache) -> None:
+    peer = Peer()
+    peer.gate.clear()
+    to_peers = channels(cache, peer)
+    waiting = to_peers.send(2, MARKERS)
+    gevent.sleep(0)
+    before = unexpected_errors.total()
+    # It is told to go on, and ended before it has its turn.
+    peer.gate.set()
+    cache.update(brokers(b1=9001))
+    gevent.sleep(0.01)
+    assert isinstance(waiting.error, BrokerNotAvailable)
+    assert peer.in_flight == 0 and unexpected_errors.total() == before
 
 
 def test_a_broker_that_comes_back_elsewhere_is_reached_there(cache: MetadataCache) -> None:
