@@ -1,1 +1,1 @@
-"""The coordinators: consumer groups, and producer ids."""
+"""The coordinators: consumer groups, and transactions."""
