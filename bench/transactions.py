@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import gevent
 
 from bench.brokers import Broker, apache_broker, our_broker
-from bench.process import cpu_seconds
+from bench.process import cpu_seconds, resident_mb
 from kafka_zk.network.channel import BrokerChannel
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
@@ -43,6 +43,7 @@ COMMIT_INTERVAL_S = 0.1
 RECORD_BYTES, RECORDS_PER_BATCH, IN_FLIGHT = 1_000, 16, 5
 SLOW_PRODUCERS, CONNECTIONS = 1_000, 20
 SLOW_INTERVAL_S = 1.0
+OPEN_IDS, OPEN_ID = 10_000, "an-id-of-usual-length"
 
 ADD_RETRY_S = 0.02
 """Java's TransactionManager: ADD_PARTITIONS_RETRY_BACKOFF_MS, for the first partition of a transaction."""
@@ -68,6 +69,12 @@ class Slow(NamedTuple):
     transactions_a_second: float
     core_share: float
     commit_p99_ms: float
+
+
+class Open(NamedTuple):
+    """Of ids that begin a transaction and never end it."""
+
+    megabytes: float
 
 
 class Producer:
@@ -203,6 +210,17 @@ def many_producers(broker: Broker, seconds: float) -> Slow:
     return Slow(len(commits) / took, used / took, quantiles(commits, n=100)[98])
 
 
+def open_ids(broker: Broker, _: float) -> Open:
+    """What OPEN_IDS transactions take that begin and never end; each turn has ids of its own."""
+    channel = BrokerChannel.connect("127.0.0.1", broker.port, client_id="bench")
+    before = resident_mb(broker.pid)
+    turn = time.monotonic_ns()
+    for index in range(OPEN_IDS):
+        Producer(channel, f"{OPEN_ID}-{turn}-{index}", index % PARTITIONS, 1).add()
+    channel.close()
+    return Open(resident_mb(broker.pid) - before)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.transactions", description=__doc__)
     parser.add_argument("--seconds", type=float, default=8, help="seconds of each load on each broker (default 8)")
@@ -244,6 +262,7 @@ def _compare(brokers: list[Broker], options: argparse.Namespace) -> int:
     for title, load, of_row in (
         ("one producer, a commit each 100 ms", one_producer, _one),
         ("1,000 producers, one commit a second", many_producers, _many),
+        (f"{OPEN_IDS:,} ids that begin and never end", open_ids, _open),
     ):
         print(title)
         turns = [[load(broker, options.seconds) for broker in brokers] for _ in range(options.rounds + 1)][1:]
@@ -272,6 +291,11 @@ def _many(turns: list[list[Any]]) -> list[str]:
     _row("  commit, p99, ms", turns, "commit_p99_ms", ".2f")
     share = median(both[0].core_share for both in turns)
     return [] if share < CORE_SHARE_CEILING else [f"{share:.2f} of a core, not {CORE_SHARE_CEILING}"]
+
+
+def _open(turns: list[list[Any]]) -> list[str]:
+    _row("  resident memory, MB more", turns, "megabytes", ".1f")
+    return []
 
 
 def _row(title: str, turns: list[list[Any]], figure: str, form: str) -> float | None:
