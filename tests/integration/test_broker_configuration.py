@@ -93,12 +93,12 @@ def test_our_server_properties_start_without_a_warning(tmp_path: Path, zookeeper
 def test_what_changes_nothing_is_said_in_one_line_each(tmp_path: Path, zookeeper_connect: str) -> None:
     text = APACHES_KEYS.format(folder=tmp_path, zookeeper=zookeeper_connect)
     text += "metric.reporters=com.example.Reporter\nconfluent.support.metrics.enable=false\n"
-    text += "transaction.max.timeout.ms=1000\n"
+    text += "offsets.load.buffer.size=1000\n"
     with Started(tmp_path, text) as broker:
         unknown, ignored, unread = broker.warnings()
     assert "confluent.support.metrics.enable is unknown" in unknown
     assert "ignoring com.example.Reporter" in ignored
-    assert "transaction.max.timeout.ms is not supported yet" in unread
+    assert "offsets.load.buffer.size is not supported yet" in unread
 
 
 def test_a_broker_without_an_id_gets_one_above_the_reserved_ones_and_keeps_it(
