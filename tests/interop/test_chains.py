@@ -93,7 +93,7 @@ class Sink:
 IN_FULL = pytest.mark.slow
 
 
-# Not yet: the mixed cluster, and kafka-python on ours, where a link may hang when the leader of everything is killed.
+# Not yet: the mixed cluster.
 @pytest.mark.parametrize(
     ("cluster", "client", "killed"),
     [
@@ -103,6 +103,7 @@ IN_FULL = pytest.mark.slow
         *(pytest.param(APACHE_ONLY, client, (1, 0, 1), marks=IN_FULL) for client in (JAVA, LIBRDKAFKA, KAFKA_PYTHON)),
         (OURS, JAVA, (0,)),
         (OURS, LIBRDKAFKA, (1,)),
+        (OURS, KAFKA_PYTHON, (0,)),
     ],
     indirect=["cluster"],
 )
