@@ -40,7 +40,10 @@ class Machine:
 
     def start(self) -> UnifiedLog:
         self.manager: LogManager = manager_on(
-            self.path, configs={TP.topic: self.config}, disk=self.disk, properties={"log.cleaner.enable": "false"}
+            self.path,
+            configs={TP.topic: self.config},
+            disk=self.disk,
+            properties={"log.cleaner.enable": "false", "transaction.partition.verification.enable": "false"},
         )
         self.manager.startup()
         log = self.manager.get_log(TP) or self.manager.get_or_create_log(TP, topic_id=UUID(int=1), is_new=True)
