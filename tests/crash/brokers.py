@@ -7,7 +7,6 @@ from pathlib import Path
 
 from kafka_zk.config.broker import BrokerConfig
 
-
 COMMON = {"zookeeper.connect": "localhost:2181", "transaction.partition.verification.enable": "false"}
 """Transactions begin without a coordinator: there is none."""
 

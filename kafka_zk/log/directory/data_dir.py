@@ -49,6 +49,7 @@ class DataDir:
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self.first_dirty_offsets: dict[TopicPartition, int] = {}
         self.on_the_way: list[tuple[str, dict[TopicPartition, int]]] = []
         """Checkpoints, by the names of their files, that are being written or wait."""
         self._on_disk: dict[str, dict[TopicPartition, int]] = {}
@@ -101,11 +102,12 @@ class DataDir:
         self.recovery_points = recovery_points or {}
         self.log_start_offsets = self._read(names.LOG_START_OFFSETS) or {}
         self.high_watermarks = self._read(names.HIGH_WATERMARKS) or {}
+        self.first_dirty_offsets = self._read(names.CLEANER_OFFSETS) or {}
         self._on_disk = {
             names.RECOVERY_POINTS: dict(self.recovery_points),
             names.LOG_START_OFFSETS: dict(self.log_start_offsets),
             names.HIGH_WATERMARKS: dict(self.high_watermarks),
-            names.CLEANER_OFFSETS: self._read(names.CLEANER_OFFSETS) or {},
+            names.CLEANER_OFFSETS: dict(self.first_dirty_offsets),
         }
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -131,7 +133,8 @@ class DataDir:
 
         What they say of others that are gone, too, goes with it: many may be recreated at a time.
         """
-        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
+        read = self.recovery_points, self.log_start_offsets, self.high_watermarks, self.first_dirty_offsets
+        for offsets in read:
             offsets.pop(topic_partition, None)
         with self._writing:  # After all writes queued before the earlier partition was removed.
             for name, offsets in list(self._on_disk.items()):

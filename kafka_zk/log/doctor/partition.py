@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -37,6 +38,7 @@ from kafka_zk.log.doctor.rehearsal import Rehearsal, Start, rehearse
 from kafka_zk.log.doctor.walk import Ordinary, Walked, is_zero, next_batch, walk
 from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
+from kafka_zk.log.loading.gaps import is_emptied
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import LOG_OVERHEAD
@@ -113,6 +115,7 @@ def start_of(task: PartitionTask, *, is_compacted: bool) -> Start:
         task.index_interval_bytes,
         task.knows_recovery_points,
         is_compacted,
+        task.checkpointed.first_dirty_offset or 0,
     )
 
 
@@ -176,6 +179,8 @@ class Examination:
         """The offset behind its last readable batch; its base offset when there is none. Raises OSError."""
         self._report.size_bytes += segment.size_bytes
         self._order.begin(segment)
+        if segment.next_base_offset is not None and is_emptied(partial(self._files.size_of, segment.base_offset)):
+            self._order.was_compacted = True
         self._producers.begin(segment)
         run = SegmentRun(self._notes, self._files, segment, crashed=self._is_recovered(segment))
         descriptor = os.open(self._files.path(segment.base_offset, names.LOG), os.O_RDONLY | os.O_CLOEXEC)

@@ -46,6 +46,10 @@ class PartitionFiles:
     def has(self, offset: int, kind: str) -> bool:
         return OffsetFile(offset, kind, "") in self.sizes
 
+    def size_of(self, offset: int, kind: str) -> int | None:
+        """None for a file that is not there."""
+        return self.sizes.get(OffsetFile(offset, kind, ""))
+
     def path(self, offset: int, kind: str) -> Path:
         return self.directory / names.offset_file_name(offset, kind)
 

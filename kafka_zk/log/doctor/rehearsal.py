@@ -49,6 +49,7 @@ class Start(NamedTuple):
     """Whether the checkpoint of recovery points could be read: what it does not name was made after it."""
     is_compacted: bool = False
     """Whether the topic's cleanup.policy allows gaps, as far as the directory shows."""
+    first_dirty_offset: int = 0
 
 
 class Fate(NamedTuple):
@@ -139,6 +140,7 @@ def rehearse_in(start: Start, shadow: Path) -> Rehearsal:
                 recovery_point=start.recovery_point,
                 log_start_offset=start.log_start_offset,
                 knows_recovery_point=start.knows_recovery_point,
+                first_dirty_offset=start.first_dirty_offset,
                 now_ms=time.time_ns() // 1_000_000,
             ).load()
         except (OSError, BrokerError, ValueError, AssertionError) as error:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,17 +23,17 @@ from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.names import OffsetFile
 from kafka_zk.log.files.transaction_index import CorruptIndex
 from kafka_zk.log.loading.epoch_mending import bring_back_first_epochs, forget_torn_epochs, make_again
+from kafka_zk.log.loading.gaps import Gaps
 from kafka_zk.log.loading.leftovers import Leftovers
 from kafka_zk.log.loading.rebuild import rebuild_producers, recover_segment
 from kafka_zk.log.loading.splitting import split_in_place
-from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, drawn_jitter_ms
+from kafka_zk.log.segments.roll import drawn_jitter_ms
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.segments.splitting import OverflowedSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.protocol.errors import CorruptMessage
-from kafka_zk.record.batch import computed_crc
 
 log = logging.getLogger("kafka.log.LogLoader")
 
@@ -65,6 +64,8 @@ class LogLoader:
     now_ms: int
     jitter_below: Callable[[int], int] = lambda bound: 0
     """`jitter_below(n)` draws a number below n for each segment of a topic with segment.jitter.ms."""
+    first_dirty_offset: int = 0
+    """Where the next cleaning begins: what lies below was cleaned, and synced."""
     knows_recovery_point: bool = True
     breathe: Callable[[], None] = lambda: None
     sync_later: Callable[[Path], None] = lambda path: None
@@ -238,6 +239,11 @@ class LogLoader:
         if unflushed:
             # Here the batches tell the epochs: of a truncation the disk may have kept one and lost the other.
             self.epochs.truncate_from_end(unflushed[0].base_offset)
+        gaps = Gaps(
+            is_compacted=self.config.compact,
+            synced_offset=max(self.recovery_point, self.first_dirty_offset),
+            knows_recovery_point=self.knows_recovery_point,
+        )
         self.on_progress(len(unflushed))
         for done, segment in enumerate(unflushed, 1):
             log.info(
@@ -248,7 +254,6 @@ class LogLoader:
                 len(unflushed),
                 self.topic_partition,
             )
-            following = unflushed[done] if done < len(unflushed) else None
             if self._recover(segment) > 0:
                 log.warning(
                     "%s Corruption found in segment %d, truncating to offset %d",
@@ -256,12 +261,12 @@ class LogLoader:
                     segment.base_offset,
                     self.producers.state.map_end_offset,
                 )
-            elif following is not None and self._is_hole(segment, following):
+            elif done < len(unflushed) and gaps.is_loss(unflushed, done, self.producers.state.map_end_offset):
                 log.warning(
                     "%s Records are missing between offset %d and segment %d, truncating to offset %d",
                     self._prefix,
                     self.producers.state.map_end_offset,
-                    following.base_offset,
+                    unflushed[done].base_offset,
                     self.producers.state.map_end_offset,
                 )
             else:
@@ -284,28 +289,6 @@ class LogLoader:
         # Complete it may be in memory only: the process died between the roll and its sync, the machine did not yet.
         for path in last.paths():
             self.sync_later(path)
-
-    def _is_hole(self, segment: LogSegment, following: LogSegment) -> bool:
-        """Whether a segment that was never synced begins where the one before it does not end.
-
-        A power cut may keep a file and lose the one before it. Nobody would ever fill such a hole: a replica fetches
-        from its end on. When no recovery point is known nothing says what was synced. A compacted log has gaps above
-        its recovery point, too, where it was copied from a cleaned one: there a segment goes only if nothing is in it.
-        Where `following` is out of reach of the index before it, it had to begin: segments were split there.
-        """
-        end_offset = self.producers.state.map_end_offset
-        if following.base_offset <= end_offset:
-            return following.base_offset < end_offset
-        if not self.knows_recovery_point:
-            return False
-        if following.base_offset <= self.recovery_point:
-            return False  # Looked at because of a split: what lay between was cleaned away, when the log was compacted.
-        if self.config.compact:
-            return not _begins_with_a_batch(following)
-        reached = following.base_offset
-        with suppress(CorruptMessage):  # Told when its turn comes.
-            reached = next((header.last_offset for _, header in following.file.headers(0)), reached)
-        return reached - segment.base_offset <= MAX_RELATIVE_OFFSET
 
     def _drop_from(self, segments: list[LogSegment], first: int) -> None:
         """Newest first, so that no power cut leaves a hole; durably, so that none reappears."""
@@ -419,12 +402,3 @@ class LogLoader:
     @property
     def _prefix(self) -> str:
         return f"[LogLoader partition={self.topic_partition}, dir={self.directory.parent}]"
-
-
-def _begins_with_a_batch(segment: LogSegment) -> bool:
-    """Whether a whole and sound batch is at its start. Raises OSError."""
-    try:
-        first = next(segment.file.batches(), None)
-        return first is not None and computed_crc(first.buffer, first.position, first.header) == first.header.crc
-    except CorruptMessage:
-        return False

@@ -124,6 +124,7 @@ class LogOpener:
             clean_stop=data_dir.had_clean_stop,
             recovery_point=data_dir.recovery_points.get(topic_partition, 0),
             knows_recovery_point=data_dir.knows_recovery_points,
+            first_dirty_offset=data_dir.first_dirty_offsets.get(topic_partition, 0),
             log_start_offset=data_dir.log_start_offsets.get(topic_partition, 0),
             now_ms=self._clock.wall_ms(),
             jitter_below=self._chance.randrange,

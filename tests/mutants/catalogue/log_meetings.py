@@ -114,9 +114,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a start that splits a segment takes no gap below the recovery point for a loss",
-        file="kafka_zk/log/loading/loader.py",
-        old="        if following.base_offset <= self.recovery_point:\n",
-        new="        if following.base_offset < 0:\n",
+        file="kafka_zk/log/loading/gaps.py",
+        old="or following.base_offset <= self.synced_offset:\n",
+        new="or following.base_offset < 0:\n",
         tests="tests/unit/log/test_splitting.py -k gap_below",
     ),
     Mutant(

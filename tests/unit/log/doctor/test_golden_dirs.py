@@ -9,8 +9,11 @@ import pytest
 
 from kafka_zk.log.doctor.checkup import check_up
 from kafka_zk.log.doctor.log_dir import look_at
+from kafka_zk.log.files import names
+from kafka_zk.log.files.checkpoint import encode_offsets
+from kafka_zk.protocol.types import TopicPartition
 from tests.unit.log.doctor.given import printed, tree
-from tests.unit.log.given import GOLDEN, unpack
+from tests.unit.log.given import GOLDEN, manager_on, topic_config, unpack
 
 CASES = {
     "12-compacted/log-dirs.tar.gz": ["before", "after1", "after2", "after3"],
@@ -49,6 +52,7 @@ DAMAGED = {
     "crc": {"committed-missing", "bad-crc"},
     "noindex": {"torn-tail", "index-missing"},
 }
+CLEANED_ENDS = {"golden-compact": 610, "golden-compact-tx": 210, "golden-compact-delete": 125}
 # Where directories of some partitions were left out of the golden data, and where only the logs were kept.
 LEFT_OUT = {"checkpoint-names-nobody"}
 ONLY_LOGS = {"index-missing", "epoch-mismatch", "aborted-unlisted"}
@@ -97,3 +101,22 @@ def test_looking_changes_nothing(archive: str, tmp_path: Path, capsys: pytest.Ca
     for options in (["--deep"], ["--json"], ["--znodes"], ["--processes", "2"]):
         printed(capsys, *options, directory)
     assert tree(directory) == before
+
+
+@pytest.mark.parametrize("is_checkpointed", [True, False], ids=["with its checkpoint", "killed before its checkpoint"])
+def test_what_a_start_makes_of_segments_that_apache_emptied_is_told(tmp_path: Path, is_checkpointed: bool) -> None:
+    """As a kill leaves the directory before the recovery points are written that follow a cleaning."""
+    data = unpack("12-compacted/log-dirs.tar.gz", tmp_path) / "after3"
+    (data / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
+    ends = {TopicPartition(topic, 0): end for topic, end in CLEANED_ENDS.items()}
+    (data / names.RECOVERY_POINTS).write_bytes(encode_offsets(dict.fromkeys(ends, 0)))
+    if not is_checkpointed:
+        (data / names.CLEANER_OFFSETS).write_bytes(b"")
+    told = {each.task.topic_partition: each.end_after_start for each in check_up([look_at(data)], processes=1).reports}
+    compacted = topic_config(cleanup_policy="compact")
+    manager = manager_on(
+        data, configs=dict.fromkeys(CLEANED_ENDS, compacted), properties={"log.cleaner.enable": "false"}
+    )
+    manager.startup()
+    assert told == {each.topic_partition: each.log_end_offset for each in manager.all_logs()} == ends
+    manager.shutdown()
