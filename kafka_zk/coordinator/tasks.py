@@ -1,16 +1,18 @@
 """The background work of a coordinator: one greenlet, one task after another.
 
 Role        Acts. A task may block; an unexpected error ends it and no other.
+Invariants  However many wait, everybody else has turns between them.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import gevent
 from gevent.event import Event
 
+from kafka_zk.giving_way import in_slices
 from kafka_zk.supervision import caught, spawn_for_life
 
 Task = Callable[[], None]
@@ -46,11 +48,14 @@ class Tasks:
     def _work(self) -> None:
         while True:
             self._has_task.wait()
-            while self._tasks:
-                task = self._tasks.popleft()
+            for task in in_slices(self._waiting()):
                 try:
                     task()
                 except Exception:
                     # A bug of ours in one partition must not end the greenlet that loads all others.
                     caught(self._name, "a background task failed")
             self._has_task.clear()
+
+    def _waiting(self) -> Iterator[Task]:
+        while self._tasks:
+            yield self._tasks.popleft()

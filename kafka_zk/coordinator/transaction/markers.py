@@ -26,6 +26,7 @@ from typing import Final, Protocol
 from kafka_zk.clock import Clock
 from kafka_zk.coordinator.tasks import Tasks
 from kafka_zk.coordinator.transaction.marker_writer import Codes
+from kafka_zk.giving_way import in_slices
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.peer_channels import PeerChannels
 from kafka_zk.network.pending import Pending
@@ -239,17 +240,20 @@ class MarkerSender:
             return
         self._busy.add(broker_id)
         if broker_id == self._broker_id:
-            self._tasks.later(lambda: self._write_here(list(sent.values())))
+            self._tasks.later(lambda: self._write_here(deque(sent.values())))
             return
         request = WriteTxnMarkersRequest(markers=[_marker(*part) for part in sent.values()])
         self._peers.send(broker_id, request).on_complete(lambda answer: self._answered(broker_id, sent, answer))
 
-    def _write_here(self, parts: list[_Part]) -> None:
+    def _write_here(self, parts: deque[_Part]) -> None:
         """Blocks while they are written. What becomes of them is told once they are replicated."""
         try:
-            while parts:
+            for _ in in_slices(range(len(parts))):
+                if not parts[0][0].is_wanted():
+                    parts.popleft()
+                    continue
                 written = self._writer.write(_marker(*parts[0]))
-                written.on_complete(partial(self._written_here, parts.pop(0)))
+                written.on_complete(partial(self._written_here, parts.popleft()))
         finally:
             # Of an unexpected error, too: the first one of these, and what follows it, is written again.
             self._again.extend(parts)

@@ -89,6 +89,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{MARKERS} -k waited_for",
     ),
     Mutant(
+        breaks="what is no longer wanted while others are written is not written",
+        file=f"{ROOM}/markers.py",
+        old="                if not parts[0][0].is_wanted():\n",
+        new="                if not parts:\n",
+        tests=f"{MARKERS} -k no_longer_wanted",
+    ),
+    Mutant(
+        breaks="others have turns however many tasks of a coordinator wait",
+        file="kafka_zk/coordinator/tasks.py",
+        old="for task in in_slices(self._waiting()):",
+        new="for task in self._waiting():",
+        tests="tests/unit/coordinator/test_tasks.py",
+    ),
+    Mutant(
         breaks="one transaction that cannot be fenced keeps no other one open",
         file=f"{ROOM}/coordinator.py",
         old="self._completions.later(partial(self._abort_timed_out, transaction, now_ms))",

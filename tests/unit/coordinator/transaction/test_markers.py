@@ -87,6 +87,29 @@ def test_what_this_broker_cannot_write_now_is_tried_again(scene: World) -> None:
     assert scene.state() == "CompleteCommit" and len(scene.leaders.requests) == 1
 
 
+def test_what_is_no_longer_wanted_while_others_are_written_is_not_written(
+    scene: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have turns between many markers, and may take the partition of __transaction_state away."""
+    scene.leaders.leaders[T0] = OWN
+    writer = scene.coordinator._markers._writer
+    write = writer.write
+    scene.leaders.refusals[T0] = [ErrorCode.NOT_ENOUGH_REPLICAS] * 3
+    # While the first one is written alone, the others wait for each other.
+    lost = next(each for each in IDS if scene.partition_of(each) != scene.partition_of("written"))
+    first, written, unwanted = (decided(scene, T0, transactional_id=each) for each in ("first", "written", lost))
+
+    def write_and_resign(marker):
+        if marker.producer_id == written.producer_id:
+            scene.resign(scene.partition_of(lost))
+        return write(marker)
+
+    monkeypatch.setattr(writer, "write", write_and_resign)
+    scene.passes(RETRY_MS)
+    assert scene.leaders.ends(first) == scene.leaders.ends(written) == both([T0], commit=True)
+    assert not scene.leaders.ends(unwanted)
+
+
 def test_an_unexpected_error_in_a_write_keeps_no_other_marker_from_being_written(
     scene: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
