@@ -116,7 +116,17 @@ def test_clients_that_know_the_refusal_are_refused_and_others_only_wait() -> Non
         (Charge.PRODUCED, {"Produce"}),
         (Charge.FETCHED, {"Fetch"}),
         (Charge.MUTATIONS, {"CreateTopics", "DeleteTopics", "CreatePartitions"}),
-        (Charge.EXEMPT, {"LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "AlterPartition"}),
+        (
+            Charge.EXEMPT,
+            {
+                "LeaderAndIsr",
+                "StopReplica",
+                "UpdateMetadata",
+                "ControlledShutdown",
+                "AlterPartition",
+                "WriteTxnMarkers",
+            },
+        ),
     ],
 )
 def test_each_api_is_charged_as_by_kafka(charge: Charge, names: set[str]) -> None:
