@@ -1,4 +1,4 @@
-"""Programs in Go, built once from their folder below tests/interop, kept in `.cache`.
+"""Programs in Go, built once from their folder below tests/interop or from the tests of a module, kept in `.cache`.
 
 Run as a program, it tells by its exit code whether there is a Go that can build them.
 """
@@ -21,15 +21,26 @@ FRANZ_GO = INTEROP / "franz_go"
 
 def built(source: Path) -> Path:
     """Blocks. The program of a folder; go fetches its modules and builds it the first time, and when it has changed."""
-    program = CACHE / source.name / _digest(source)
+    # Without optimization, which takes a third of the time.
+    return _built(source, "build", "-trimpath", ".")
+
+
+def built_tests(package: str) -> Path:
+    """Blocks. The tests of a package that FRANZ_GO's module requires, as their authors wrote them, as a program."""
+    return _built(FRANZ_GO, "test", "-c", package)
+
+
+def _built(source: Path, *command: str) -> Path:
+    """What a command of go makes in the folder of a module; it ends with the package."""
+    program = CACHE / source.name / Path(command[-1]).name / _digest(source)
     with one_at_a_time("go"):
         if not program.exists():
             go = _find_go()
             assert go, "the interop tests need Go (scripts/test.sh installs it) to build programs"
             shutil.rmtree(program.parent, ignore_errors=True)
-            # Without optimization, which takes a third of the time.
-            command = [go, "build", "-trimpath", "-gcflags=all=-N -l", "-o", str(program), "."]
-            subprocess.run(command, cwd=source, env=_environment(), check=True)
+            verb, *arguments = command
+            whole = [go, verb, "-gcflags=all=-N -l", "-o", str(program), *arguments]
+            subprocess.run(whole, cwd=source, env=_environment(), check=True)
     return program
 
 

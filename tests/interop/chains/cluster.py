@@ -1,4 +1,4 @@
-"""Clusters of two brokers that transactions run on, by the kinds of their brokers."""
+"""Clusters that transactions run on, by the kinds of their brokers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ CLUSTERS = {
     MIXED: (ApacheBroker, OurBroker),
 }
 """The kinds of brokers 0 and 1."""
+REPLICATED = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "default.replication.factor",
+)
 SETTINGS = {
-    "offsets.topic.replication.factor": "2",
-    "transaction.state.log.replication.factor": "2",
-    "default.replication.factor": "2",
     "zookeeper.session.timeout.ms": "3000",
     "group.min.session.timeout.ms": "1000",
     "replica.fetch.wait.max.ms": "50",
@@ -35,12 +37,13 @@ SETTINGS = {
 
 
 class Cluster:
-    """Two brokers."""
+    """A broker of each of `kinds`; each topic has a replica on each of them."""
 
     def __init__(self, folder: Path, connect: str, kinds: Sequence[type[Broker]]) -> None:
         self._connect = connect
+        settings = {**SETTINGS, **dict.fromkeys(REPLICATED, str(len(kinds)))}
         self.brokers = [
-            kind(folder / str(number), connect, broker_id=number, overrides=SETTINGS)
+            kind(folder / str(number), connect, broker_id=number, overrides=settings)
             for number, kind in enumerate(kinds)
         ]
         for broker in self.brokers:
