@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import struct
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.error import URLError
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from tests.support.apache import classpath_with_apps, java
 from tests.support.broker import OurBroker
+from tests.support.connect import FILE_CONNECTORS, STRING, ConnectWorker, written
 from tests.support.librdkafka import Librdkafka, Written
 from tests.support.processes import ChildProcess, free_port, wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 STREAMS = Path(__file__).parent / "java" / "WordCount.java"
-CONNECT = "org.apache.kafka.connect.cli.ConnectDistributed"
 STANDALONE = "org.apache.kafka.connect.cli.ConnectStandalone"
-FILE_CONNECTORS = "org.apache.kafka.connect.file.FileStream"
-STRING = "org.apache.kafka.connect.storage.StringConverter"
 LINES = ["all streams lead to kafka", "hello kafka streams", "join kafka summit", "kafka kafka"]
 
 
@@ -46,86 +40,13 @@ def started(process: ChildProcess) -> Iterator[ChildProcess]:
         process.kill()
 
 
-def written(path: Path, settings: dict[str, str]) -> Path:
-    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    return path
-
-
-class Worker:
-    """A worker of Connect in its distributed mode: configs, offsets and status are kept in topics of our broker."""
-
-    def __init__(self, folder: Path, broker: OurBroker, group: str = "connect") -> None:
-        self._port = free_port()
-        self.id = f"127.0.0.1:{self._port}"
-        settings = {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": group,
-            "key.converter": STRING,
-            "value.converter": STRING,
-            **{f"{kind}.storage.topic": f"{group}-{kind}s" for kind in ("config", "offset", "status")},
-            **{f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")},
-            "offset.storage.partitions": "2",
-            "status.storage.partitions": "2",
-            "offset.flush.interval.ms": "100",
-            "session.timeout.ms": "3000",
-            "heartbeat.interval.ms": "300",
-            "rebalance.timeout.ms": "6000",
-            "scheduled.rebalance.max.delay.ms": "0",
-            "consumer.session.timeout.ms": "3000",
-            "consumer.heartbeat.interval.ms": "300",
-            "plugin.discovery": "service_load",
-            "listeners": f"HTTP://127.0.0.1:{self._port}",
-        }
-        folder.mkdir()
-        properties = written(folder / "connect.properties", settings)
-        self.process = ChildProcess(
-            java(CONNECT, str(properties), class_path=classpath_with_apps()), folder / "connect.log"
-        )
-
-    def ask(self, path: str, body: Any = None) -> Any:
-        """GET, or PUT of a body; None while the worker cannot answer."""
-        data = None if body is None else json.dumps(body).encode()
-        method = "GET" if body is None else "PUT"
-        address = f"http://127.0.0.1:{self._port}/{path}"
-        request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return json.load(answer)
-        except (URLError, OSError):  # Not listening yet, or busy with a rebalance (409), or it knows no such task yet.
-            assert self.process.is_running, self.process.output()[-3000:]
-            return None
-
-    def configure(self, name: str, **settings: str) -> None:
-        body = {key.replace("_", "."): value for key, value in settings.items()}
-        wait_until(lambda: self.ask(f"connectors/{name}/config", body) is not None, f"Connect takes {name}")
-
-    def tasks(self, *names: str) -> dict[str, str]:
-        """Which worker runs the only task of each connector; nothing of one that does not run."""
-        states = {name: self.ask(f"connectors/{name}/status") for name in names}
-        return {
-            name: task["worker_id"]
-            for name, state in states.items()
-            for task in (state or {"tasks": ()})["tasks"]
-            if task["state"] == "RUNNING"
-        }
-
-    def runs(self, *names: str) -> bool:
-        states = [self.ask(f"connectors/{name}/status") for name in names]
-        return all(
-            state
-            and state["tasks"]
-            and {each["state"] for each in (state["connector"], *state["tasks"])} == {"RUNNING"}
-            for state in states
-        )
-
-
 def test_connect_carries_a_file_through_our_broker_and_goes_on_when_both_were_killed(
     broker: OurBroker, tmp_path: Path
 ) -> None:
     source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
     lines = [f"line {number}" for number in range(300)]
     source.write_text("".join(f"{line}\n" for line in lines[:100]))
-    first = Worker(tmp_path / "first", broker)
+    first = ConnectWorker(tmp_path / "first", broker.bootstrap)
     with started(first.process):
         common = {"tasks_max": "1"}
         first.configure(
@@ -145,7 +66,7 @@ def test_connect_carries_a_file_through_our_broker_and_goes_on_when_both_were_ki
         first.process.kill()
     with source.open("a") as more:
         more.writelines(f"{line}\n" for line in lines[200:])
-    second = Worker(tmp_path / "second", broker)
+    second = ConnectWorker(tmp_path / "second", broker.bootstrap)
     with started(second.process):  # It is told nothing: the connectors are in the topics.
         wait_until(lambda: set(sink.read_text().splitlines()) == set(lines), "the rest arrives")
     written = sink.read_text().splitlines()
@@ -159,7 +80,7 @@ def test_another_worker_takes_over_the_tasks_of_one_that_is_killed(broker: OurBr
     source.write_text("".join(f"{line}\n" for line in lines[:100]))
     names = ("taken-source", "taken-sink")
     common = {"tasks_max": "1"}
-    workers = [Worker(tmp_path / name, broker, group="taken") for name in ("first", "second")]
+    workers = [ConnectWorker(tmp_path / name, broker.bootstrap, group="taken") for name in ("first", "second")]
     with started(workers[0].process), started(workers[1].process):
         asked, _ = workers
         asked.configure(

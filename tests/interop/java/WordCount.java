@@ -10,7 +10,8 @@ import org.apache.kafka.streams.kstream.Produced;
 
 /**
  * Kafka Streams' word count until it is told to end (SIGTERM): words of a topic, counted in a store that has its changelog
- * in another, told to a third. Arguments: bootstrap, application id, source topic, sink topic, state directory.
+ * in another, told to a third. Arguments: bootstrap, application id, source topic, sink topic, state directory, and
+ * settings (name=value) that come before those here.
  */
 public class WordCount {
     public static void main(String[] args) {
@@ -25,6 +26,10 @@ public class WordCount {
         settings.put("auto.offset.reset", "earliest");
         settings.put("session.timeout.ms", 3000);
         settings.put("heartbeat.interval.ms", 300);
+        for (String setting : Arrays.asList(args).subList(5, args.length)) {
+            String[] parts = setting.split("=", 2);
+            settings.put(parts[0], parts[1]);
+        }
         StreamsBuilder builder = new StreamsBuilder();
         builder.<String, String>stream(args[2])
                 .flatMapValues(line -> Arrays.asList(line.toLowerCase(Locale.ROOT).split(" ")))
