@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -67,7 +69,8 @@ def carried(link: Link, consumer: Consumer, producer: Producer, messages: list[M
         ends = {message.partition(): message.offset() + 1 for message in messages}
         offsets = [TopicPartition(link.source, partition, offset) for partition, offset in ends.items()]
         metadata = consumer.consumer_group_metadata()
-        retried(lambda: producer.send_offsets_to_transaction(offsets, metadata, ANSWER_S))
+        with bounded():
+            retried(lambda: producer.send_offsets_to_transaction(offsets, metadata, ANSWER_S))
         if not aborts:
             retried(lambda: producer.commit_transaction(ANSWER_S))
             return True
@@ -87,6 +90,18 @@ def retried(call: Callable[[], object]) -> None:
         except KafkaException as error:
             if not error.args[0].retriable() or attempt == ATTEMPTS - 1:
                 raise
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Begins anew when librdkafka 2.16 has long overrun its own timeouts: it waits for ever for a group's coordinator
+    that it knew, and that metadata named no more while its broker was down (its issues 5511 and 5456)."""
+    overrun = threading.Timer(2 * ATTEMPTS * ANSWER_S, os._exit, [FENCED])
+    overrun.start()
+    try:
+        yield
+    finally:
+        overrun.cancel()
 
 
 def rewind(consumer: Consumer) -> None:
