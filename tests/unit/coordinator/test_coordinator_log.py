@@ -22,12 +22,14 @@ from kafka_zk.coordinator.group.offset_store import Committer
 from kafka_zk.coordinator.group.performer import Spawn
 from kafka_zk.coordinator.state_log import Producer, StateLog
 from kafka_zk.coordinator.stored_batches import READ_BYTES
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records
 from kafka_zk.record.batch import Batch
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
+from kafka_zk.replication.serving.append import AppendFailure
 from kafka_zk.zk.errors import SessionExpired
 from tests.unit.coordinator.scene import RANGE
 from tests.unit.replication.broker import Broker
@@ -494,19 +496,20 @@ def test_a_commit_that_fails_late_and_was_loaded_meanwhile_ends_with_its_transac
 ):
     """Its leadership ended before it was replicated; the next one of the same broker found it in the log."""
     made.lead()
-    undecided: list[Callable[[ErrorCode, int], None]] = []
-    append = StateLog.append
+    undecided: Pending[Any] = Pending()
+    append = made.broker.manager.append_records
 
-    def append_and_wait(self: StateLog, partition: int, records: Any, done: Any, **options: Any) -> None:
-        append(self, partition, records, lambda code, offset: undecided.append(done), **options)
+    def append_and_wait(*given: Any, **options: Any) -> Pending[Any]:
+        append(*given, **options)
+        return undecided
 
     with monkeypatch.context() as held:
-        held.setattr(StateLog, "append", append_and_wait)
+        held.setattr(made.broker.manager, "append_records", append_and_wait)
         value = OffsetAndMetadata(6, 0, "m", 0)
         answer = made.coordinator.commit_transaction_offsets(GROUP, Committer(), PRODUCER, {TP: value})
     made.follow(epoch=1)
     made.lead(epoch=2)
-    undecided.pop()(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    undecided.complete([AppendFailure(NotLeaderOrFollower())])
     assert answer.value == {TP: ErrorCode.NOT_COORDINATOR}
     made.end_transaction(is_commit=True)
     assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
