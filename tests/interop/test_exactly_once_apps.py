@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tests.interop.chains.cluster import APACHE_ONLY, CLUSTERS, OURS, Cluster
 from tests.interop.test_apps import STREAMS, started
@@ -24,16 +24,27 @@ from tests.support.processes import ChildProcess, wait_until
 
 PARTITIONS = 2
 WORDS = tuple(f"word{number}" for number in range(20))
-EACH_COUNT = "statestore.cache.max.bytes=0"
-"""Streams tells each new count of a word and not only the last of a commit."""
-WORDS_BETWEEN = 500
-"""That Streams counts before each kill."""
-LINES = 1_000
-"""That are added to Connect's file before each kill."""
-BUFFERED = 1024 // len("line 0\n")
-"""Of a file that does not grow, Connect's source may keep the last lines in a buffer."""
-
-
+STREAMS_SETTINGS = (
+    "processing.guarantee=exactly_once_v2",
+    # Each new count of a word is told, and not only the last of a transaction.
+    "statestore.cache.max.bytes=0",
+    # Most of the time a transaction is open, and a part of it is in the log.
+    "commit.interval.ms=500",
+    "producer.linger.ms=0",
+)
+CONNECT_SETTINGS = {
+    "exactly.once.source.support": "enabled",
+    **{f"{kind}.storage.replication.factor": "2" for kind in ("config", "offset", "status")},
+}
+LEADER_IS_UNKNOWN = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError._TRANSPORT,
+    # Of a broker that has just started, librdkafka hears of no topics.
+    KafkaError._UNKNOWN_PARTITION,
+)
+RECORDS_BETWEEN = 300
+"""That are committed before each kill."""
 BESIDE = pytest.param(APACHE_ONLY, marks=pytest.mark.slow)
 """The same on Apache's brokers."""
 
@@ -53,6 +64,7 @@ class Committed:
 
     def __init__(self, cluster: Cluster, topic: str, partitions: int) -> None:
         self._consumer = cluster.clients.consumer(isolation_level="read_committed")
+        self._of_all = cluster.clients.consumer(isolation_level="read_uncommitted")
         self._partitions = [TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)]
         self._consumer.assign(self._partitions)
         self._read: list[Message] = []
@@ -62,22 +74,39 @@ class Committed:
         self._read += [each for each in self._consumer.consume(500, 0.1) if each.error() is None]
         return self._read
 
-    def wait_for_more(self, count: int, what: str) -> None:
-        wanted = len(self._read) + count
-        wait_until(lambda: len(self.read()) >= wanted, f"{what}: {count} more records are committed", 2 * PATIENCE_S)
+    def wait_for_more(self, what: str) -> None:
+        """Until more is committed, and a transaction is open that has written something already."""
+        wanted = len(self._read) + RECORDS_BETWEEN
+        wait_until(lambda: len(self.read()) >= wanted, f"{what}: more records are committed", 2 * PATIENCE_S)
+        wait_until(self._is_one_open, f"{what}: a transaction is open", 2 * PATIENCE_S)
+
+    def _is_one_open(self) -> bool:
+        return any(end(self._consumer, each) < end(self._of_all, each) for each in self._partitions)
 
     def read_to_the_end(self) -> list[Message]:
         """When nobody writes any more."""
 
         def is_at_the_end() -> bool:
             self.read()
-            return all(
-                here.offset >= self._consumer.get_watermark_offsets(here, PATIENCE_S)[1]
-                for here in self._consumer.position(self._partitions)
-            )
+            return all(here.offset >= end(self._of_all, here) for here in self._consumer.position(self._partitions))
 
         wait_until(is_at_the_end, "no transaction holds back the reader")
         return self._read
+
+
+def end(consumer: Consumer, partition: TopicPartition) -> int:
+    """What the consumer may read ends here, says the leader, whoever that is after a kill."""
+    found: list[int] = []
+
+    def is_told() -> bool:
+        try:
+            found[:] = consumer.get_watermark_offsets(partition, PATIENCE_S)
+        except KafkaException as error:
+            assert error.args[0].code() in LEADER_IS_UNKNOWN, error
+        return bool(found)
+
+    wait_until(is_told, f"the end of {partition} is told")
+    return found[1]
 
 
 class Lines(Worker):
@@ -102,6 +131,22 @@ class Lines(Worker):
         assert error is None, error
 
 
+class FileLines(Worker):
+    """Adds lines to a file until it is stopped."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("file")
+        self.lines: list[str] = []
+        self._path = path
+
+    def turn(self) -> None:
+        new = [f"line {len(self.lines) + number}" for number in range(5)]
+        with self._path.open("a") as file:
+            file.writelines(f"{line}\n" for line in new)
+        self.lines += new
+        self.stopping.wait(0.05)
+
+
 def test_streams_counts_each_word_once_whatever_is_killed(
     cluster: Cluster, chance: random.Random, tmp_path: Path
 ) -> None:
@@ -110,9 +155,9 @@ def test_streams_counts_each_word_once_whatever_is_killed(
 
     def instance(name: str) -> ChildProcess:
         arguments = (cluster.bootstrap, "exactly-once", "lines", "counts", str(tmp_path / name))
-        settings = ("processing.guarantee=exactly_once_v2", EACH_COUNT)
         return ChildProcess(
-            java(str(STREAMS), *arguments, *settings, class_path=classpath_with_apps()), tmp_path / f"{name}.log"
+            java(str(STREAMS), *arguments, *STREAMS_SETTINGS, class_path=classpath_with_apps()),
+            tmp_path / f"{name}.log",
         )
 
     def kill(app: ChildProcess, next_one: ChildProcess) -> None:
@@ -135,9 +180,9 @@ def test_streams_counts_each_word_once_whatever_is_killed(
             lambda: kill(second, second),
         )
         for number, kill_one in enumerate(kills):
-            counts.wait_for_more(WORDS_BETWEEN, f"before kill {number}")
+            counts.wait_for_more(f"before kill {number}")
             kill_one()
-        counts.wait_for_more(WORDS_BETWEEN, "after all kills")
+        counts.wait_for_more("after all kills")
         lines.stop()
         wait_until(lambda: len(counts.read()) >= lines.words.total(), "all words are counted", 2 * PATIENCE_S)
         assert second.stop() == 143
@@ -151,43 +196,38 @@ def test_streams_counts_each_word_once_whatever_is_killed(
 @pytest.mark.slow
 def test_connect_carries_each_line_once_whatever_is_killed(cluster: Cluster, tmp_path: Path) -> None:
     cluster.create("lines", 1)
-    source = tmp_path / "source.txt"
-    lines = [f"line {number}" for number in range(5 * LINES)]
-    settings = {
-        "exactly.once.source.support": "enabled",
-        **{f"{kind}.storage.replication.factor": "2" for kind in ("config", "offset", "status")},
-    }
     workers = {
         worker.id: worker
         for worker in (
-            ConnectWorker(tmp_path / name, cluster.bootstrap, overrides=settings) for name in ("first", "second")
+            ConnectWorker(tmp_path / name, cluster.bootstrap, overrides=CONNECT_SETTINGS)
+            for name in ("first", "second")
         )
     }
-
-    def add(part: int) -> None:
-        with source.open("a") as more:
-            more.writelines(f"{line}\n" for line in lines[part * LINES : (part + 1) * LINES])
+    asked = next(iter(workers.values()))
 
     def kill_the_one_at_work() -> None:
-        asked = next(iter(workers.values()))
         wait_until(lambda: asked.tasks("source"), "the task runs")
         victim = workers[asked.tasks("source")["source"]]
         victim.process.kill()
         victim.process.start()
 
     committed = Committed(cluster, "lines", 1)
+    source = FileLines(tmp_path / "source.txt")
     with ExitStack() as stack:
         for worker in workers.values():
             stack.enter_context(started(worker.process))
-        add(0)
-        worker.configure(
+        stack.callback(source.stopping.set)
+        source.start()
+        asked.configure(
             "source",
             connector_class=f"{FILE_CONNECTORS}SourceConnector",
             exactly_once_support="required",
+            # Several polls of the file are a transaction.
+            transaction_boundary="interval",
+            transaction_boundary_interval_ms="2500",
             tasks_max="1",
-            file=str(source),
+            file=str(tmp_path / "source.txt"),
             topic="lines",
-            batch_size="20",
         )
         kills = (
             kill_the_one_at_work,
@@ -195,11 +235,11 @@ def test_connect_carries_each_line_once_whatever_is_killed(cluster: Cluster, tmp
             kill_the_one_at_work,
             lambda: cluster.kill_and_start(1),
         )
-        for part, kill in enumerate(kills, 1):
-            committed.wait_for_more(LINES // 2, f"before kill {part}")
+        for number, kill in enumerate(kills):
+            committed.wait_for_more(f"before kill {number}")
             kill()
-            add(part)
-        wait_until(lambda: len(committed.read()) >= len(lines) - BUFFERED, "the lines arrive", 2 * PATIENCE_S)
+        committed.wait_for_more("after all kills")
+        source.stop()
         assert [worker.process.stop() for worker in workers.values()] == [143, 143]
     found = [message.value().decode() for message in committed.read_to_the_end()]
-    assert found == lines[: len(found)]
+    assert found == source.lines[: len(found)]
