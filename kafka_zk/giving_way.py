@@ -79,8 +79,10 @@ class InTurns:
 
     def __enter__(self) -> None:
         self._inside = self._greenlet in _turn.taking
-        _turn.taking.add(self._greenlet)
-        _turn.began_ns = _now()
+        if not self._inside:
+            # Else its turn goes on: it may enter again for each of thousands of elements.
+            _turn.taking.add(self._greenlet)
+            _turn.began_ns = _now()
         if self._large:
             look_at_what_came()
             _turn.large_count += 1

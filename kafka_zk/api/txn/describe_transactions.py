@@ -21,6 +21,9 @@ from kafka_zk.protocol.messages.describe_transactions import (
     TransactionState,
 )
 
+NO_TOPICS: list[TopicData] = []
+"""One list for all: a request may name hundreds of thousands of unknown ids."""
+
 ERRORS = Form((Each("transactional_ids", "transaction_states", key="transactional_id"),))
 
 
@@ -51,7 +54,7 @@ def describe_transactions(request: DescribeTransactionsRequest, ctx: RequestCont
         )
 
     def refuse(transactional_id: str, error: BrokerError) -> TransactionState:
-        return TransactionState(transactional_id=transactional_id, error_code=error.code)
+        return TransactionState(transactional_id=transactional_id, error_code=error.code, topics=NO_TOPICS)
 
     return DescribeTransactionsResponse(
         transaction_states=per_distinct(request.transactional_ids, str, describe, refuse)

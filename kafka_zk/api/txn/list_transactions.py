@@ -33,8 +33,9 @@ def list_transactions(request: ListTransactionsRequest, ctx: RequestContext) -> 
     if isinstance(found, ErrorCode):
         return ListTransactionsResponse(error_code=found)
     is_wanted = _filter(request, ctx.services.clock.wall_ms())
+    unknown = dict.fromkeys(word for word in in_turns(request.state_filters) if word not in BY_WORD)
     return ListTransactionsResponse(
-        unknown_state_filters=[word for word in dict.fromkeys(request.state_filters) if word not in BY_WORD],
+        unknown_state_filters=list(in_turns(unknown)),
         transaction_states=[
             TransactionState(
                 transactional_id=transaction.transactional_id,
@@ -49,8 +50,9 @@ def list_transactions(request: ListTransactionsRequest, ctx: RequestContext) -> 
 
 
 def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transaction], bool]:
-    states = {BY_WORD[word] for word in request.state_filters if word in BY_WORD}
-    producer_ids = set(request.producer_id_filters)
+    """Yields to other greenlets."""
+    states = {BY_WORD[word] for word in in_turns(request.state_filters) if word in BY_WORD}
+    producer_ids = set(in_turns(request.producer_id_filters))
 
     def is_wanted(transaction: Transaction) -> bool:
         return (
