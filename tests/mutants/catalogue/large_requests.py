@@ -208,4 +208,11 @@ MUTANTS = (
         new="            self._registry.remove_tagged(_MBEAN + name, topic=topic)\n",
         tests="tests/unit/metrics/test_topic_metrics.py -k no_metric_of_the_others",
     ),
+    Mutant(
+        breaks="a turn that is entered again goes on",
+        file="kafka_zk/giving_way.py",
+        old="        if not self._inside:\n            # Else",
+        new="        if True:\n            # Else",
+        tests="tests/unit/api/test_giving_way.py -k entered_again",
+    ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -123,6 +124,18 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 def frame_of(key: int, version: int, body: bytes) -> memoryview:
     return memoryview(bytearray(encode_request_header(key, version, 7, "client") + body))
+
+
+def test_a_turn_that_is_entered_again_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for each element of a request: the clock of the turn does not begin anew with each of them."""
+    now_ns, pauses = itertools.count(0, giving_way.TURN_NS // 4), []
+    monkeypatch.setattr(giving_way, "_now", now_ns.__next__)
+    monkeypatch.setattr(giving_way._turn, "pause", lambda: pauses.append(1))
+    with giving_way.InTurns(large=False):
+        for _ in range(100):
+            with giving_way.InTurns(large=False):
+                giving_way.give_way()
+    assert len(pauses) > 10
 
 
 @pytest.mark.parametrize("name", SERVED)
