@@ -40,14 +40,20 @@ COPIED = 3000
 Produce = Callable[..., KafkaProducer]
 
 
-@pytest.fixture(scope="module")
-def chroot(zookeeper: ZooKeeperServer) -> str:
-    return fresh_chroot(zookeeper, "transactions")
-
-
 @pytest.fixture(scope="module", params=KINDS)
-def broker(request: pytest.FixtureRequest, chroot: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    running = request.param(tmp_path_factory.mktemp("transactions"), chroot, overrides=QUICK).start()
+def kind(request: pytest.FixtureRequest) -> type[Broker]:
+    chosen: type[Broker] = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def chroot(zookeeper: ZooKeeperServer, kind: type[Broker]) -> str:
+    return fresh_chroot(zookeeper, f"transactions-{kind.__name__}")
+
+
+@pytest.fixture(scope="module")
+def broker(kind: type[Broker], chroot: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    running = kind(tmp_path_factory.mktemp("transactions"), chroot, overrides=QUICK).start()
     yield running
     running.stop()
 

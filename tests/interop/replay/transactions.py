@@ -86,6 +86,8 @@ EVENLY: dict[Message[Any], range] = {
 TIMES = frozenset({"transaction_start_time_ms", "last_timestamp"})
 LARGEST_TIME = frozenset({"timestamp"})
 """Of records: the largest is that of a marker."""
+LARGEST_OFFSET = frozenset({"offset"})
+"""Of two markers of one millisecond the first one counts: which it is depends on how fast a broker is."""
 MAPS = frozenset(
     {
         "transaction_states",
@@ -427,7 +429,13 @@ LOOKS = (
         )
     ),
     *(
-        call(f"largest at {level}", OFFSETS, list_offsets(LARGEST, level), (7, 8, 9), by_kind=LARGEST_TIME)
+        call(
+            f"largest at {level}",
+            OFFSETS,
+            list_offsets(LARGEST, level),
+            (7, 8, 9),
+            by_kind=LARGEST_TIME | LARGEST_OFFSET,
+        )
         for level in (READ_UNCOMMITTED, READ_COMMITTED)
     ),
     call("open: abort", END, end("open", committed=False), (4,)),
