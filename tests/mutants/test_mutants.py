@@ -22,6 +22,12 @@ FROM_SOURCES = {**os.environ, "KAFKA_ZK_INTERPRETED": "1"}
 """Faults are planted in sources; of what is compiled only the twins are built anew."""
 
 
+def compiled_twins(folder: str, names: list[str]) -> set[str]:
+    """What is compiled from a source beside it: brokers that tests start would run it, and not the planted fault."""
+    sources = {name.removesuffix(".py") for name in names if name.endswith(".py")}
+    return {name for name in names if name.endswith(".so") and name.partition(".")[0] in sources}
+
+
 @pytest.fixture(scope="session")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project in a folder of its own.
@@ -30,7 +36,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("mutants")
     for part in ("kafka_zk", "tests", "config", "docs", "scripts"):
-        shutil.copytree(PROJECT / part, folder / part)
+        shutil.copytree(PROJECT / part, folder / part, ignore=compiled_twins)
     for file in ("setup.cfg", "setup.py", "pyproject.toml", "README.md"):
         shutil.copy(PROJECT / file, folder)
     return folder

@@ -8,7 +8,6 @@ ROOM = "kafka_zk/coordinator/transaction"
 TESTS = "tests/unit/coordinator/transaction"
 COORDINATOR = f"{TESTS}/test_coordinator.py"
 MARKERS = f"{TESTS}/test_markers.py"
-LIVES = f"{TESTS}/test_coordinator_lives.py -k test_random"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -72,7 +71,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file=f"{ROOM}/markers.py",
         old="            if part[0].producer_id in sent:\n",
         new="            if part[0].producer_id < 0:\n",
-        tests=LIVES,
+        tests=f"{MARKERS} -k wait_for_one_leader",
     ),
     Mutant(
         breaks="leaders that were down are looked for when the metadata changes",

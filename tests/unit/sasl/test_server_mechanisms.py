@@ -17,8 +17,8 @@ import pytest
 from kafka_zk.protocol.header import decode_request_header, decode_response_header
 from kafka_zk.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE_REQUEST, SASL_AUTHENTICATE_RESPONSE
 from kafka_zk.sasl.scram_credentials import Credential, Mechanism, credential_of
-from kafka_zk.sasl.server.mechanism import Identity, InvalidExchange, SaslRefused
-from kafka_zk.sasl.server.oauthbearer import MAX_REFUSALS, OAuthBearerServer, TokenRefused, ValidatedToken
+from kafka_zk.sasl.server.mechanism import MAX_MESSAGE_BYTES, Identity, InvalidExchange, SaslRefused
+from kafka_zk.sasl.server.oauthbearer import MAX_PAIRS, MAX_REFUSALS, OAuthBearerServer, TokenRefused, ValidatedToken
 from kafka_zk.sasl.server.plain import PlainServer
 from kafka_zk.sasl.server.scram import ScramServer, TokenLogin
 from tests.interop.sasl.exchange import Scram, bearer
@@ -283,6 +283,19 @@ def test_a_long_message_holds_up_nobody(
             server.respond(message)
         taken_s.append(time.thread_time() - started_s)
     assert min(taken_s) < 0.008
+
+
+def test_a_scram_message_longer_than_any_client_sends_is_refused_unread() -> None:
+    longest = filled(b"n,,n=alice,r=", b"a", b"", MAX_MESSAGE_BYTES)
+    assert scram(alice=ALICE).respond(longest)
+    with pytest.raises(InvalidExchange, match="more than"):
+        scram(alice=ALICE).respond(longest + b"a")
+
+
+def test_an_oauthbearer_message_has_few_extensions() -> None:
+    assert OAuthBearerServer(validate).respond(bearer("good", more="a=b\x01" * (MAX_PAIRS // 2))) == b""
+    with pytest.raises(InvalidExchange):
+        OAuthBearerServer(validate).respond(bearer("good", more="a=b\x01" * (MAX_PAIRS + 10)))
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_69_the_last_record_is_stored_in_the_end_whatever_the_log_says_meanwhile
         assert scene.begins() is ErrorCode.CONCURRENT_TRANSACTIONS
     scene.log.fails = False
     scene.passes(100)
-    assert scene.history() == COMMITTED
+    assert scene.history() == COMMITTED and scene.state() == "CompleteCommit"
     assert len(scene.leaders.markers) == 1, "markers are not written twice for it"
 
 

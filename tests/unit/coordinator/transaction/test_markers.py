@@ -48,6 +48,22 @@ def test_what_comes_while_a_leader_is_asked_goes_to_it_in_one_request(scene: Wor
     assert [scene.state(each) for each in IDS] == ["CompleteCommit"] * 3
 
 
+def test_parts_of_one_transaction_that_wait_for_one_leader_each_get_an_answer(scene: World) -> None:
+    """One of them came to that leader while it owed an answer to somebody else."""
+    scene.leaders.silent = True
+    decided(scene, T2, transactional_id="first")
+    scene.leaders.leaders[T0] = 2
+    scene.leaders.alive.discard(1)
+    producer = decided(scene, T0, T1)
+    scene.leaders.leaders[T1] = 2
+    scene.leaders.changed()
+    for _ in range(3):
+        scene.leaders.speak()
+        scene.settle()
+    assert scene.state() == "CompleteCommit"
+    assert scene.leaders.ends(producer) == both([T0, T1], commit=True)
+
+
 @pytest.mark.parametrize("code", sorted(USUAL | {ErrorCode.UNKNOWN_SERVER_ERROR}), ids=lambda code: code.name)
 def test_what_a_leader_cannot_write_now_is_tried_again(scene: World, code: ErrorCode) -> None:
     scene.leaders.refusals[T1] = [code]
