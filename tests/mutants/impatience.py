@@ -59,8 +59,12 @@ def _step() -> Iterator[None]:
     _runs = True
     try:
         return (yield)
+    except StandsStill:
+        pass
     finally:
         _runs = False
+    # Without its traceback: an instruction in which a signal comes may have no line, which pytest cannot show.
+    pytest.fail(f"it stands still for {LIMIT_S:.0f} s", pytrace=False)
 
 
 def _end_the_wait(number: int, frame: FrameType | None) -> None:
