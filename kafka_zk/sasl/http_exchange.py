@@ -66,8 +66,9 @@ def exchange(
         connection.request(method, target, body, {"Connection": "close", **(headers or {})})
         with connection.getresponse() as response:
             answer = Answer(response.status, _read(response, max_bytes))
-    except (OSError, http.client.HTTPException, ValueError):
-        if connection.is_late:
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        # A step has the same time as all of them: either may notice first that it is over.
+        if connection.is_late or (connection.is_open and isinstance(error, TimeoutError)):
             raise TooSlow("the answer takes too long") from None
         raise
     finally:
@@ -121,6 +122,11 @@ class _Connection(http.client.HTTPConnection):
         except BaseException:
             plain.close()
             raise
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there was a connection: its time counts."""
+        return self._timer is not None
 
     def end_watch(self) -> None:
         """Its own method: HTTPConnection closes itself once a response has its socket."""
