@@ -3,7 +3,8 @@
 Role        Acts. What is read and kept is the owner's business (`fill`).
 Invariants  A load ends in ownership only if its leadership still is the current one. One that failed is tried again
             where the error may pass; else the partition stays without a coordinator, and its memory is empty.
-Source      Kafka 3.9 GroupMetadataManager.loadGroupsAndOffsets, TransactionStateManager.loadTransactions...
+Source      Kafka 3.9 GroupMetadataManager.loadGroupsAndOffsets,
+            TransactionStateManager.loadTransactionsForTxnTopicPartition.
 """
 
 from __future__ import annotations
