@@ -30,7 +30,7 @@ from kafka_zk.giving_way import in_slices
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.peer_channels import PeerChannels
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.errors import ErrorCode, code_of
 from kafka_zk.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -276,7 +276,7 @@ class MarkerSender:
                 part = sent.pop(result.producer_id, None)
                 if part is not None:
                     codes = {
-                        TopicPartition(topic.name, each.partition_index): ErrorCode(each.error_code)
+                        TopicPartition(topic.name, each.partition_index): code_of(each.error_code)
                         for topic in result.topics
                         for each in topic.partitions
                     }

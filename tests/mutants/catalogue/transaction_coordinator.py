@@ -122,4 +122,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests=f"{COORDINATOR} -k tombstone_was_refused",
     ),
+    Mutant(
+        breaks="a code that nobody knows yet keeps no marker from being written",
+        file=f"{ROOM}/markers.py",
+        old="code_of(each.error_code)",
+        new="ErrorCode(each.error_code)",
+        tests=f"{MARKERS} -k nobody_knows",
+    ),
 )

@@ -75,6 +75,15 @@ def test_what_a_leader_cannot_write_now_is_tried_again(scene: World, code: Error
     assert scene.leaders.ends(producer) == both([T0, T1], commit=True)
 
 
+def test_a_code_that_nobody_knows_yet_keeps_no_marker_from_being_written(scene: World) -> None:
+    """Of a newer broker: what else its answer says counts, too."""
+    scene.leaders.refusals[T0] = [999]  # type: ignore[list-item]
+    decided(scene, T0, T1)
+    scene.passes(RETRY_MS)
+    assert scene.state() == "CompleteCommit"
+    assert sorted(each.partition for each in scene.leaders.markers) == [T0, T1]
+
+
 def test_the_leader_is_looked_for_anew_each_time(scene: World) -> None:
     scene.leaders.refusals[T0] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     decided(scene, T0)
