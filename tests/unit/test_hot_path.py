@@ -32,7 +32,7 @@ from tests.unit.replication.broker import Broker
 pytestmark = pytest.mark.interpreted
 
 PRODUCE_CALLS = 54
-IDEMPOTENT_PRODUCE_CALLS = 74
+IDEMPOTENT_PRODUCE_CALLS = 73
 CALLS_A_FURTHER_PARTITION = 34
 FETCH_CALLS = 93
 

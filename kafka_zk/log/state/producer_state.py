@@ -24,7 +24,7 @@ from kafka_zk.protocol.errors import (
     OutOfOrderSequenceNumber,
     TransactionCoordinatorFenced,
 )
-from kafka_zk.record.batch import BatchHeader
+from kafka_zk.record.batch import TRANSACTIONAL_BIT, BatchHeader
 from kafka_zk.record.control import EndTransactionMarker
 from kafka_zk.record.produced import Origin
 
@@ -136,17 +136,19 @@ class ProducerState:
         Raises InvalidProducerEpoch, OutOfOrderSequenceNumber, InvalidTxnState.
         """
         entry = self.producers.get(header.producer_id)
-        if header.is_transactional and (entry is None or entry.current_txn_first_offset < 0):
+        # Producer ids came with the transactional bit: no look at the magic, on the path of each idempotent produce.
+        is_transactional = header.attributes & TRANSACTIONAL_BIT != 0
+        if is_transactional and (entry is None or entry.current_txn_first_offset < 0):
             self._check_verified(header.producer_id, guard)
-        if entry is None:
-            if origin is Origin.CLIENT:
-                self._check_lowest_sequence(header, offset)
-            return
-        self._check_epoch(entry, header.producer_epoch, offset)
-        if origin is Origin.CLIENT:
+        if entry is not None:
+            self._check_epoch(entry, header.producer_epoch, offset)
+        if origin is Origin.CLIENT and self.verifications.by_producer:
             self._check_lowest_sequence(header, offset)
+        if entry is None:
+            return
+        if origin is Origin.CLIENT:
             self._check_sequence(entry, header, offset)
-        if entry.current_txn_first_offset >= 0 and not header.is_transactional:
+        if entry.current_txn_first_offset >= 0 and not is_transactional:
             raise InvalidTxnState(
                 f"Expected transactional write from producer {header.producer_id} at offset {offset} "
                 f"in partition {self.topic_partition}"
@@ -211,7 +213,7 @@ class ProducerState:
         delta = header.last_offset_delta
         kept = KeptBatch(header.last_sequence, first_offset + delta, delta, header.max_timestamp)
         entry = self.note(header.producer_id, header.producer_epoch, kept)
-        if header.is_transactional:
+        if header.attributes & TRANSACTIONAL_BIT:
             self.verifications.end(header.producer_id)
             if entry.current_txn_first_offset < 0:
                 entry.current_txn_first_offset = first_offset
