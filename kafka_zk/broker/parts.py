@@ -25,6 +25,7 @@ from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.api.request_log import RequestLog
 from kafka_zk.api.services import Services
 from kafka_zk.broker.authorizer import start_authorizer
+from kafka_zk.broker.coordinators import Coordinators
 from kafka_zk.broker.identity import check_identity, stored_broker_id
 from kafka_zk.broker.logins import Logins
 from kafka_zk.broker.logs.levels import LogLevels
@@ -33,7 +34,7 @@ from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
 from kafka_zk.broker.membership.membership import Membership
 from kafka_zk.broker.metrics import BrokerMetrics, BrokerState
 from kafka_zk.broker.metrics_port import metrics_server
-from kafka_zk.broker.peers import connect_to_controller, connect_to_leader, connect_to_peer
+from kafka_zk.broker.peers import Peers
 from kafka_zk.broker.quota_configs import QuotaConfigs
 from kafka_zk.broker.state_dump import describe_state
 from kafka_zk.broker.stops import Stops
@@ -48,29 +49,20 @@ from kafka_zk.config.support import start_up_warnings
 from kafka_zk.controller.channel import socket_connect
 from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
-from kafka_zk.coordinator.group.coordinator import GroupCoordinator
-from kafka_zk.coordinator.lag.gauges import GroupLag
-from kafka_zk.coordinator.transaction.coordinator import TransactionCoordinator
-from kafka_zk.coordinator.transaction.marker_writer import MarkerWriter
-from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.segments.open_segments import connections_for, raise_descriptor_limit
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
 from kafka_zk.metadata.first_update import FirstUpdate
-from kafka_zk.metadata.peer_channels import PeerChannels
-from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.loop import MetricsLoop
-from kafka_zk.network.channel import BrokerChannel, PeerSecurity
+from kafka_zk.network.channel import PeerSecurity
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.protocol.errors import UnsupportedVersion
-from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafka_zk.replication.manager import ReplicaManager
-from kafka_zk.replication.serving.transaction_verifier import TransactionVerifier
 from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.security.tokens.rules import TokenRules
 from kafka_zk.security.tokens.store import TokenStore
@@ -78,7 +70,6 @@ from kafka_zk.worker_pool import start_hub_pool
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import generate_broker_id, update_registration
-from kafka_zk.zk.topics import gone_partitions, gone_topics, topic_assignment
 from kafka_zk.zk.znodes import BrokerRegistration
 
 METRICS_DESCRIPTORS = 9
@@ -233,13 +224,19 @@ class Parts:
         self._metadata_cache = MetadataCache()
         self._first_update = FirstUpdate(self._metadata_cache)
         self._metadata_cache.on_change(lambda topics, deleted: self._topic_configs.forget(deleted))
+        self._peers = Peers(
+            config,
+            self.broker_id,
+            metadata_cache=self._metadata_cache,
+            security_of=self._security_of_peers,
+            clock=self._clock,
+            stops=self.stops,
+        )
         self._controller_channel = ControllerChannel(
             metadata_cache=self._metadata_cache,
-            listener_name=self._controllers_listener,
+            listener_name=self._peers.controllers_listener,
             clock=self._clock,
-            connect=lambda node: connect_to_controller(
-                self.config, self.broker_id, node, self._security_of_peers(self._controllers_listener)
-            ),
+            connect=self._peers.connect_to_controller,
         )
         self._controller_channel.start()
         self.stops.add("channel to the controller", self._controller_channel.shutdown)
@@ -252,7 +249,7 @@ class Parts:
             metrics=self._metrics,
             controller=self._controller_channel,
             broker_epoch=lambda: self._membership.broker_epoch,
-            connect=self._connect_to_leader,
+            connect=self._peers.connect_to_leader,
             on_log_dir_failure=self._report_log_dir_failure,
         )
         self._replica_manager.startup()
@@ -309,101 +306,22 @@ class Parts:
         self._topic_admin = TopicAdmin(self._zk, self.config, self._metadata_cache, self._clock)
         self._topic_admin.waits.show_in(self._metrics)
         self.stops.add("topic requests that wait", self._topic_admin.waits.shutdown)
-        self._group_coordinator = GroupCoordinator(
-            config=self.config,
-            clock=self._clock,
-            replica_manager=self._replica_manager,
-            metadata_cache=self._metadata_cache,
-            metrics=self._metrics,
-            offsets_partition_count=lambda: self._partition_count(GROUP_METADATA_TOPIC),
-            gone_topics=lambda topics: gone_topics(self._zk, topics),
-        )
-        self._group_coordinator.startup()
-        self.stops.add("group coordinator", self._group_coordinator.shutdown)
-        GroupLag(
-            hosted=self._replica_manager.hosted,
-            coordinated=self._group_coordinator.committed_offsets,
-            others=self._other_brokers,
-            connect=lambda node: self._connect_to_leader(node, f"broker-{self.broker_id}-group-lag"),
-            pause=lambda: gevent.sleep(0),
-            clock=self._clock,
-        ).register(self._metrics)
-        self._producer_ids = ProducerIdManager(
-            broker_id=self.broker_id,
+        self._coordinators = Coordinators(
+            self.config,
+            self.broker_id,
             broker_epoch=lambda: self._membership.broker_epoch,
+            clock=self._clock,
+            metrics=self._metrics,
+            zk=self._zk,
+            metadata_cache=self._metadata_cache,
+            replica_manager=self._replica_manager,
             controller=self._controller_channel,
-            clock=self._clock,
+            peers=self._peers,
+            stops=self.stops,
         )
-        self._marker_writer = MarkerWriter(
-            replica_manager=self._replica_manager,
-            clock=self._clock,
-            timeout_ms=lambda: self.config.request_timeout_ms,
-            ended=self._group_coordinator.handle_txn_completion,
-        )
-        self._transaction_coordinator = TransactionCoordinator(
-            config=self.config,
-            clock=self._clock,
-            replica_manager=self._replica_manager,
-            metadata_cache=self._metadata_cache,
-            metrics=self._metrics,
-            peers=self._peer_channels(f"broker-{self.broker_id}-txn-marker-sender"),
-            broker_id=self.broker_id,
-            marker_writer=self._marker_writer,
-            producer_ids=self._producer_ids,
-            state_partition_count=lambda: self._partition_count(TRANSACTION_STATE_TOPIC),
-            gone_partitions=lambda partitions: gone_partitions(self._zk, partitions),
-        )
-        self._transaction_coordinator.startup()
-        self.stops.add("transaction coordinator", self._transaction_coordinator.shutdown)
-        self._transaction_verifier = TransactionVerifier(
-            broker_id=self.broker_id,
-            own_coordinator=self._transaction_coordinator.verify_here,
-            hosted=self._replica_manager.hosted,
-            peers=self._peer_channels(f"AddPartitionsManager-client-{self.broker_id}"),
-            metadata_cache=self._metadata_cache,
-            partition_for=self._transaction_coordinator.partition_for,
-            is_enabled=lambda: self.config.transaction_partition_verification_enable,
-            clock=self._clock,
-            metrics=self._metrics,
-        )
-
-    @property
-    def _controllers_listener(self) -> str:
-        """Where the controller is asked, and where its requests arrive."""
-        return self.config.control_plane_listener_name or self.config.inter_broker_listener_name
 
     def _security_of_peers(self, listener_name: str) -> PeerSecurity:
-        """How this broker connects to that listener of the others."""
         return PeerSecurity(self._tls.of_peers(listener_name), self._logins.peers.of(listener_name))
-
-    def _connect_to_leader(self, node: Node, client_id: str) -> BrokerChannel:
-        """Blocks. Raises NetworkError."""
-        security = self._security_of_peers(self.config.inter_broker_listener_name)
-        return connect_to_leader(self.config, node, client_id, security)
-
-    def _peer_channels(self, client_id: str) -> PeerChannels:
-        """Connections to any broker, closed when the broker stops."""
-        listener_name = self.config.inter_broker_listener_name
-        channels = PeerChannels(
-            client_id=client_id,
-            metadata_cache=self._metadata_cache,
-            listener_name=listener_name,
-            connect=lambda node, client_id: connect_to_peer(
-                self.config, node, client_id, self._security_of_peers(listener_name)
-            ),
-            clock=self._clock,
-        )
-        self.stops.add(f"connections of {client_id}", channels.shutdown)
-        return channels
-
-    def _other_brokers(self) -> list[Node]:
-        nodes = self._metadata_cache.alive_brokers(self.config.inter_broker_listener_name)
-        return [node for node in nodes if node.id != self.broker_id]
-
-    def _partition_count(self, topic: str) -> int | None:
-        """Blocks. In ZooKeeper; None if the topic does not exist yet."""
-        found = topic_assignment(self._zk, topic)
-        return None if found is None else len(found.partitions)
 
     def _start_controller(self) -> None:
         settings = ControllerSettings.from_config(self.config, self.broker_id)
@@ -450,8 +368,8 @@ class Parts:
         services.first_update = self._first_update
         services.log_manager = self._log_manager
         services.replica_manager = self._replica_manager
-        services.group_coordinator = self._group_coordinator
-        services.transaction_verifier = self._transaction_verifier
+        services.group_coordinator = self._coordinators.groups
+        services.transaction_verifier = self._coordinators.transaction_verifier
         services.controller = self._controller
         services.topic_admin = self._topic_admin
         services.authentication = BeforeLogin(
@@ -460,9 +378,9 @@ class Parts:
         services.config_admin = ConfigAdmin(
             self._zk, self._metadata_cache, self._broker_configs, self.broker_id, LogLevels(self._switch_request_log)
         )
-        services.producer_ids = self._producer_ids
-        services.marker_writer = self._marker_writer
-        services.transaction_coordinator = self._transaction_coordinator
+        services.producer_ids = self._coordinators.producer_ids
+        services.marker_writer = self._coordinators.marker_writer
+        services.transaction_coordinator = self._coordinators.transactions
         found = features(self._zk)
         services.finalized_features_epoch = found[1].version if found else 0
 

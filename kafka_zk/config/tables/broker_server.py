@@ -31,7 +31,7 @@ SERVER_KEYS: tuple[Config, ...] = (
     Config("producer.purgatory.purge.interval.requests", INT, 1000, None, MEDIUM,
            "Finished produces that trigger a clean-up of the purgatory."),
     Config("request.timeout.ms", INT, 30_000, None, HIGH,
-           "Longest wait for another broker's answer.", read_by="broker.parts"),
+           "Longest wait for another broker's answer.", read_by="broker.coordinators"),
     Config("reserved.broker.max.id", INT, 1000, at_least(0), MEDIUM,
            "Highest id that users may choose; generated ids start above.", read_by="broker.parts"),
 )

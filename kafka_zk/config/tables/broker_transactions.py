@@ -17,7 +17,7 @@ TRANSACTIONS_KEYS: tuple[Config, ...] = (
            "Longest transaction a producer may ask for.", read_by="coordinator.transaction.coordinator"),
     Config("transaction.partition.verification.enable", BOOLEAN, True, None, LOW,
            "Ask the coordinator before the first transactional write to a partition.", update_mode=CLUSTER_WIDE,
-           read_by="broker.parts"),
+           read_by="broker.coordinators"),
     Config("transaction.remove.expired.transaction.cleanup.interval.ms", INT, 3_600_000, at_least(1), LOW,
            "Time between searches for expired transactional ids.", read_by="coordinator.transaction.coordinator"),
     Config("transaction.state.log.load.buffer.size", INT, 5 * MIB, at_least(1), HIGH,
