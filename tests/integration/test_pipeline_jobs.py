@@ -26,8 +26,10 @@ from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.outcome import JobError
 from kafka_zk.spark.settings.declaration import Settings
 from kafka_zk.spark.settings.jobs import JOBS
+from kafka_zk.spark.sources.kafka.exactly_once import Part
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import Librdkafka, Written, as_written
+from tests.support.our_consumer import Consumers, poll_until
 from tests.support.spark import RunJob, job_runner
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -279,11 +281,9 @@ def sent(kafka: Librdkafka, topic: str, count: int) -> Counter[tuple[bytes | Non
     return Counter((message.key(), int(json.loads(message.value() or b"")["id"])) for message in messages)
 
 
-def test_a_transform_to_a_topic_is_at_least_once_and_the_last_value_of_a_key_is_right(
-    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
-) -> None:
-    target = kafka.topic()
-    given = {
+def sums_of_keys(filled: str, target: str, checkpoint: Path) -> dict[str, object]:
+    """A transform that writes a row a key and batch, in update mode: through foreachBatch."""
+    return {
         "topics": filled,
         "decode": "json",
         "schema": "n BIGINT",
@@ -291,9 +291,71 @@ def test_a_transform_to_a_topic_is_at_least_once_and_the_last_value_of_a_key_is_
         "output_mode": "update",
         "to_topic": target,
         "key": "key",
-        "checkpoint": str(tmp_path / "transform"),
-        "shuffle_partitions": 1,
+        "checkpoint": str(checkpoint),
+        "shuffle_partitions": 2,
     }
+
+
+def forget_the_last_batch(checkpoint: Path) -> None:
+    """As if the driver had been killed after all tasks committed, and before it noted the batch."""
+    last = max((path for path in (checkpoint / "commits").glob("[0-9]*")), key=lambda path: int(path.name))
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+
+
+def committed(kafka: Librdkafka, topic: str) -> list[tuple[bytes | None, str]]:
+    """Keys and values of all that was committed in partition 0, sorted by value."""
+    place = TopicPartition(topic, 0)
+    with Consumers(kafka.bootstrap) as consumers:
+        consumer = consumers(isolation_level="read_committed")
+        consumer.assign([place])
+        end = consumer.end_offsets([place])[place]
+        found = poll_until([consumer], lambda: consumer.position(place) >= end)
+    return sorted(((record.key, record.value) for record in found), key=lambda pair: str(pair[1]))
+
+
+def test_a_transform_to_a_topic_that_is_cut_off_writes_each_row_once(
+    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+) -> None:
+    target, state = kafka.topic(), tmp_path / "append"
+    # The keys make two batches, so that the second finds the marks of the first.
+    given = {"topics": filled, "sql": "SELECT CAST(partition AS STRING) AS key, value FROM records"}
+    given |= {"to_topic": target, "checkpoint": str(state), "max_offsets_per_trigger": EACH}
+    job("transform", **given)
+    expected = sorted((b"%d" % n, (r.value or b"").decode()) for n in range(PARTITIONS) for r in RECORDS)
+    assert sorted((key or b"", value or "") for key, value in committed(kafka, target)) == expected
+    before = end_of(kafka, target)
+    forget_the_last_batch(state)
+    job("transform", **given)
+    assert end_of(kafka, target) == before
+
+
+def test_a_transform_in_update_mode_that_is_cut_off_writes_each_row_once(
+    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+) -> None:
+    target, state = kafka.topic(), tmp_path / "update"
+    given = sums_of_keys(filled, target, state)
+    job("transform", **given)
+    first = committed(kafka, target)
+    assert len(first) == len({record.key for record in RECORDS if record.key})
+    forget_the_last_batch(state)
+    job("transform", **given)
+    assert committed(kafka, target) == first
+    # One task had committed, the other not yet: its transaction is undone, and only its part is written.
+    before = end_of(kafka, target)
+    with AdminClient({"bootstrap.servers": kafka.bootstrap}) as admin:
+        query = json.loads((state / "metadata").read_text())["id"]
+        admin.delete_consumer_group_offsets(Part(query, 0, 0).name, [TopicPartition(target, 0)])
+    forget_the_last_batch(state)
+    job("transform", **given)
+    assert before < end_of(kafka, target) < 2 * before
+
+
+def test_a_transform_to_a_topic_that_need_not_write_once_is_right_in_the_last_value_of_a_key(
+    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+) -> None:
+    target, state = kafka.topic(), tmp_path / "transform"
+    given = {**sums_of_keys(filled, target, state), "delivery": "at-least-once"}
     job("transform", **given)
     first = last_of_each_key(kafka, target)
     keys = {record.key for record in RECORDS if record.key}
@@ -302,13 +364,9 @@ def test_a_transform_to_a_topic_is_at_least_once_and_the_last_value_of_a_key_is_
         mine = [record for record in RECORDS if record.key == key]
         total = sum(json.loads(record.value)["n"] for record in mine if record.value)
         assert first[key] == {"key": key.decode(), "records": len(mine) * 2, "total": total * 2}
-    # Killed after the records were acknowledged and before the batch was noted: they are there twice now, and no
-    # reader of last values can tell.
-    commits = sorted((tmp_path / "transform" / "commits").glob("[0-9]*"))
-    for commit in commits:
-        commit.unlink()
-        commit.with_name(f".{commit.name}.crc").unlink(missing_ok=True)
+    # They are there twice now, and no reader of last values can tell.
     before = end_of(kafka, target)
+    forget_the_last_batch(state)
     job("transform", **given)
     assert end_of(kafka, target) == 2 * before
     assert last_of_each_key(kafka, target) == first

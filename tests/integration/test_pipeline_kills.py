@@ -1,11 +1,12 @@
-"""archive and transform while driver, workers and broker are killed: in the files each record is there once.
+"""archive and transform while driver, workers and broker are killed: in files and topic each record is there once.
 
 In CI one archive outlives each of them in turn, and Ctrl-C; with --full twenty seeds. What a seed decides: the job,
-whom it kills, after which batch and how long into the next one.
+whom it kills, after which batch and how long into the next one. Into a topic, six more runs.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Iterator
@@ -14,7 +15,10 @@ from pathlib import Path
 import pyarrow.dataset
 import pytest
 
+from kafka_zk.protocol.types import TopicPartition
 from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka
+from tests.support.our_consumer import Consumers, poll_until
 from tests.support.pipeline import VICTIMS, PipelineJob, kill_one, run_among_kills, topic_of_numbers
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -96,6 +100,39 @@ def test_each_record_is_there_once_whoever_is_killed(broker: OurBroker, topic: s
     first = VICTIMS[seed % len(VICTIMS)]
     run_among_kills(job, broker, chance, first=first, kills=KILLS, runs=RUNS, moment=in_the_next_batch)
     assert_each_record_is_there_once(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", VICTIMS)
+@pytest.mark.parametrize("mode", ["append", "update"])
+def test_each_row_is_in_the_topic_once_whoever_is_killed(
+    broker: OurBroker, topic: str, tmp_path: Path, first: str, mode: str
+) -> None:
+    chance = random.Random(f"{first} {mode}")
+    clients = Librdkafka(broker.bootstrap)
+    target, state = clients.topic(partitions=PARTITIONS), tmp_path / "state"
+    given = ("--bootstrap-server", broker.bootstrap, "--topics", topic, "--max-offsets-per-trigger", str(A_BATCH))
+    given += ("--decode", "json", "--schema", "n BIGINT", "--sql", SQL, "--to-topic", target)
+    job = PipelineJob(tmp_path, "transform", *given, "--output-mode", mode, "--checkpoint", str(state))
+
+    def before_a_batch_is_noted() -> bool:
+        """Somewhere in it: tasks have committed, or not."""
+        after = state / "commits" / str(chance.randrange(3))
+        if not job.wait_for(after.exists, f"batch {after.name} is done"):
+            return False
+        time.sleep(chance.random())
+        return True
+
+    run_among_kills(job, broker, chance, first=first, kills=KILLS, runs=RUNS, moment=before_a_batch_is_noted)
+    places = [TopicPartition(target, partition) for partition in range(PARTITIONS)]
+    with Consumers(broker.bootstrap) as consumers:
+        consumer = consumers(isolation_level="read_committed")
+        consumer.assign(places)
+        ends = consumer.end_offsets(places)
+        found = poll_until([consumer], lambda: all(consumer.position(each) >= ends[each] for each in places))
+    rows = sorted((row["partition"], row["offset"]) for row in (json.loads(record.value) for record in found))
+    assert rows == [(partition, offset) for partition in range(PARTITIONS) for offset in range(EACH)]
+    clients.close()
 
 
 def assert_each_record_is_there_once(folder: Path) -> None:

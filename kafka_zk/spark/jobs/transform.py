@@ -1,8 +1,9 @@
 """transform: a SQL query or a Python function from topics to a topic, files or a table.
 
-Guarantee   to-path, to-table: exactly once, like archive, each belonging to one checkpoint. to-topic: at least once. A
-            batch that was cut off, or whose end was not noted, is written again; its records are the same, their keys
-            too, so readers that keep the last value of a key do not notice.
+Guarantee   to-path, to-table: exactly once, like archive, each belonging to one checkpoint. to-topic: exactly once, a
+            transaction a task and batch (sources/kafka/exactly_once.py). With delivery = at-least-once a batch that was
+            cut off, or whose end was not noted, is written again; its records are the same, their keys too, so readers
+            that keep the last value of a key do not notice.
 View        The query reads the view `records`: key (text), value (decoded), topic, partition, offset, timestamp,
             timestampType, headers, and event_time if it is configured. A single topic whose name is a good
             name in SQL is a view by that name, too.
@@ -31,6 +32,7 @@ from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_stream, sou
 from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
 from kafka_zk.spark.jobs.writing import as_records
+from kafka_zk.spark.settings.jobs import EXACTLY_ONCE
 from kafka_zk.spark.sources.subscription import read_subscription
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from kafka_zk.spark.settings.declaration import Settings
 
 VIEW = "records"
+ADAPTIVE_STREAMS = "spark.sql.adaptive.streaming.stateless.enabled"
 EVENT_TIME = "event_time"
 _SQL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -57,6 +60,8 @@ def _run_alone(session: SparkSession, settings: Settings, store: FileStore | Non
     shuffles = settings.integer("shuffle-partitions")
     session.conf.set("spark.sql.shuffle.partitions", str(shuffles))
     topic = settings.text("to-topic")
+    # It divides rows by the sizes that it meets, and a batch that is repeated must be divided as it was.
+    session.conf.set(ADAPTIVE_STREAMS, "false")
     if topic:
         source = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
         refuse_own_source(read_subscription(source_options(settings)), source, _target(settings), topic)
@@ -156,13 +161,19 @@ def _target(settings: Settings) -> dict[str, str]:
     return cluster_properties(bootstrap, settings.mapping("target-kafka") or settings.mapping("kafka"))
 
 
+def topic_options(settings: Settings) -> dict[str, str]:
+    """The data source's options for writing `to-topic`."""
+    target = _target(settings)
+    options = {**client_options(target["bootstrap.servers"], target), "topic": settings.text("to-topic")}
+    return options | {"exactlyOnce": "true" if settings.text("delivery") == EXACTLY_ONCE else "false"}
+
+
 def _start(result: DataFrame, settings: Settings) -> StreamingQuery:
     checkpoint = _checkpoint(settings)
     path, table, topic = (settings.text(name) for name in ("to-path", "to-table", "to-topic"))
     if topic:
         rows = as_records(result, settings.texts("key"), settings.text("value"))
-        target = _target(settings)
-        options = {**client_options(target["bootstrap.servers"], target), "topic": topic}
+        options = topic_options(settings)
         writer = _writer(rows, settings, checkpoint)
         if settings.text("output-mode") == "append":
             return writer.format(FORMAT).options(**options).start()

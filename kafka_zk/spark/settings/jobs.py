@@ -93,6 +93,8 @@ DECODING = (
     ),
 )
 
+EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
+
 TO_TOPIC = (
     Setting("key", Kind.LIST, "columns that form the key; several are joined by |"),
     Setting("value", Kind.TEXT, "column to use as the value; by default all columns as JSON"),
@@ -155,12 +157,19 @@ TRANSFORM = JobDeclaration(
             "append",
             choices=("append", "update", "complete"),
         ),
-        Setting("to-topic", Kind.TEXT, "topic to write to, at least once"),
+        Setting("to-topic", Kind.TEXT, "topic to write to, exactly once unless delivery says otherwise"),
         Setting("to-path", Kind.TEXT, "directory to write files to, exactly once"),
         Setting("to-table", Kind.TEXT, "table to write to, exactly once"),
         Setting("format", Kind.TEXT, "format of the files or the table", "parquet"),
         Setting("partition-by", Kind.LIST, "columns to partition the files by"),
         *TO_TOPIC,
+        Setting(
+            "delivery",
+            Kind.TEXT,
+            "into a topic: exactly-once (in transactions; readers need read_committed), or at-least-once",
+            EXACTLY_ONCE,
+            choices=(EXACTLY_ONCE, AT_LEAST_ONCE),
+        ),
         *_cluster("target", "target-", "the cluster of --to-topic, if different", required=False),
         Setting("shuffle-partitions", Kind.INTEGER, "number of tasks of an aggregation; fixed by the first run", 8),
         *SPARK,

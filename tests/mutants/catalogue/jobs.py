@@ -118,6 +118,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_interruption.py -k stays_so",
     ),
     Mutant(
+        breaks="a transform writes its topic exactly once",
+        file="kafka_zk/spark/jobs/transform.py",
+        old='"true" if settings.text("delivery") == EXACTLY_ONCE else "false"',
+        new='"false"',
+        tests="tests/unit/spark/test_transform_delivery.py -k exactly_once",
+    ),
+    Mutant(
+        breaks="the transactions of a transform are in the cluster of its topic",
+        file="kafka_zk/spark/jobs/transform.py",
+        old='settings.mapping("target-kafka") or settings.mapping("kafka"))',
+        new='settings.mapping("kafka"))',
+        tests="tests/unit/spark/test_transform_delivery.py -k cluster",
+    ),
+    Mutant(
+        breaks="a write inside of foreachBatch is a part as a sink's is",
+        file="kafka_zk/spark/sources/kafka/writer.py",
+        old="    if settings.exactly_once:\n        # A write inside",
+        new="    if False:\n        # A write inside",
+        tests="tests/unit/spark/sources/test_exactly_once.py -k foreach_batch",
+    ),
+    Mutant(
         breaks="a transform does not write to a topic that it reads",
         file="kafka_zk/spark/jobs/destination.py",
         old="sorted(filter(read.matches, topics))",

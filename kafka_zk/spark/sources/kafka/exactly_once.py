@@ -21,12 +21,19 @@ from pyspark import TaskContext
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.group_offsets import ConsumerGroupMetadata, OffsetAndMetadata
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
+from kafka_zk.protocol.errors import (
+    GroupAuthorizationFailed,
+    InvalidProducerEpoch,
+    ProducerFenced,
+    TransactionalIdAuthorizationFailed,
+)
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.sources.errors import SourceError
 
 # Source: MicroBatchExecution.BATCH_ID_KEY, StreamExecution.QUERY_ID_KEY.
 BATCH_ID = "streaming.sql.batchId"
 QUERY_ID = "sql.streaming.queryId"
+PREFIX = "kafka_zk-sink-"
 TRANSACTION_TIMEOUT_MS = 300_000
 """Longer than a task takes, as a rule: else the coordinator aborts it, and the task is tried again."""
 _DIGITS = 1 << 64
@@ -43,7 +50,7 @@ class Part(NamedTuple):
     @property
     def name(self) -> str:
         """The transactional.id and the group of this task in all batches."""
-        return f"kafka_zk-sink-{self.query_id}-{self.task}"
+        return f"{PREFIX}{self.query_id}-{self.task}"
 
 
 def part_of(context: TaskContext | None) -> Part:
@@ -52,7 +59,21 @@ def part_of(context: TaskContext | None) -> Part:
         query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
         if query_id is not None and batch_id is not None:
             return Part(query_id, int(batch_id), context.partitionId())
-    raise SourceError("exactlyOnce needs a streaming query: Spark did not say which micro-batch this is")
+    raise SourceError(
+        "exactlyOnce needs a streaming query, or foreachBatch of one: Spark did not say which micro-batch this is"
+    )
+
+
+def advice(error: Exception) -> str:
+    """What to say behind an error of a part's client that has a known remedy; else nothing."""
+    if isinstance(error, GroupAuthorizationFailed | TransactionalIdAuthorizationFailed):
+        return f" (exactlyOnce needs WRITE for the transactional ids and READ for the groups named {PREFIX}...)"
+    if isinstance(error, ProducerFenced | InvalidProducerEpoch):
+        return (
+            " (another try of this task has begun, or this one took longer than kafka.transaction.timeout.ms: "
+            "raise it, or read smaller batches with maxOffsetsPerTrigger)"
+        )
+    return ""
 
 
 class Rows:

@@ -44,4 +44,4 @@ class KafkaDataSource(RecordSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         # Spark says overwrite for the output mode complete, whose rows replace earlier ones only where the reader
         # takes the last record of a key: as its own connector it is allowed.
-        return KafkaStreamWriter(write_settings(self.options, schema, overwrite=False, is_stream=True))
+        return KafkaStreamWriter(write_settings(self.options, schema, overwrite=False))

@@ -47,9 +47,7 @@ class WriteSettings:
     """Each task of a micro-batch is a transaction."""
 
 
-def write_settings(
-    options: Mapping[str, str], schema: StructType, *, overwrite: bool, is_stream: bool = False
-) -> WriteSettings:
+def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteSettings:
     """Raises SourceOptionError."""
     if overwrite:
         raise SourceOptionError("Topics can only be appended to: the mode must be append, not overwrite.")
@@ -70,8 +68,6 @@ def write_settings(
     if topic is None and TOPIC not in kinds:
         raise SourceOptionError("Set the option topic, or add a column topic.")
     exactly_once = read_flag(options, "exactlyOnce", default=False)
-    if exactly_once and not is_stream:
-        raise SourceOptionError("The option exactlyOnce is for streaming queries: a batch query has no checkpoint.")
     if exactly_once and topic is None:
         raise SourceOptionError("The option exactlyOnce needs the option topic.")
     return WriteSettings(properties, topic, tuple(name for name in _TYPES if name in kinds), refuses, exactly_once)

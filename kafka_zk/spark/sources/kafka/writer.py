@@ -23,7 +23,7 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.sources.errors import SourceError, SourceOptionError
-from kafka_zk.spark.sources.kafka.exactly_once import TRANSACTION_TIMEOUT_MS, Part, PartWriter, part_of
+from kafka_zk.spark.sources.kafka.exactly_once import TRANSACTION_TIMEOUT_MS, Part, PartWriter, advice, part_of
 from kafka_zk.spark.sources.kafka.write_settings import WriteSettings
 
 BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
@@ -31,13 +31,13 @@ SERIALIZERS = {"key.serializer": BYTES, "value.serializer": BYTES}
 
 
 class KafkaWriter(DataSourceArrowWriter):
-    """A batch query's; holds settings only."""
+    """A batch query's, also inside of foreachBatch; holds settings only."""
 
     def __init__(self, settings: WriteSettings) -> None:
         self._settings = settings
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return write_batches(self._settings, iterator)
+        return _write(self._settings, iterator)
 
 
 class KafkaStreamWriter(DataSourceStreamArrowWriter):
@@ -47,9 +47,14 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         self._settings = settings
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        if self._settings.exactly_once:
-            return write_part(self._settings, iterator, part_of(TaskContext.get()))
-        return write_batches(self._settings, iterator)
+        return _write(self._settings, iterator)
+
+
+def _write(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    if settings.exactly_once:
+        # A write inside of foreachBatch is a batch query, and its tasks know the micro-batch as those of a sink do.
+        return write_part(settings, iterator, part_of(TaskContext.get()))
+    return write_batches(settings, iterator)
 
 
 def write_batches(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -95,7 +100,7 @@ def _one_sentence() -> Iterator[None]:
     except ConfigException as error:
         raise SourceOptionError(str(error)) from error
     except (KafkaException, BrokerError) as error:
-        raise SourceError(f"Could not write records: {error}") from error
+        raise SourceError(f"Could not write records: {error}{advice(error)}") from error
 
 
 def refuse_second_try(context: TaskContext | None) -> None:
@@ -151,7 +156,7 @@ class _Task:
         if self._failure is not None:
             where, error = self._failure
             partition = f"partition {where.topic}-{where.partition}" if where.partition >= 0 else f"topic {where.topic}"
-            raise SourceError(f"Could not write a record for {partition}: {error}") from error
+            raise SourceError(f"Could not write a record for {partition}: {error}{advice(error)}") from error
 
     def _note(self, metadata: RecordMetadata, error: Exception | None) -> None:
         if error is not None and self._failure is None:

@@ -6,8 +6,11 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_zk.protocol.errors import ProducerFenced, TopicAuthorizationFailed, TransactionalIdAuthorizationFailed
 from kafka_zk.spark.sources.errors import SourceError
-from kafka_zk.spark.sources.kafka.exactly_once import BATCH_ID, QUERY_ID, Part, Rows, part_of
+from kafka_zk.spark.sources.kafka.exactly_once import BATCH_ID, QUERY_ID, Part, Rows, advice, part_of
+from kafka_zk.spark.sources.kafka.write_settings import WriteSettings
+from kafka_zk.spark.sources.kafka.writer import KafkaWriter
 
 ROWS = [(b"k", b"v", None, ()), (None, b"v", 1, ()), (b"k", None, None, (("h", b"x"),)), (b"k", b"w", None, ())]
 
@@ -38,6 +41,12 @@ def test_a_part_is_named_by_its_query_and_its_task_in_every_batch() -> None:
     assert part.name == Part("q", 13, 3).name == "kafka_zk-sink-q-3"
 
 
+def test_a_write_inside_of_foreach_batch_is_a_part_too_and_any_other_is_refused() -> None:
+    writer = KafkaWriter(WriteSettings({}, "t", ("value",), exactly_once=True))
+    with pytest.raises(SourceError, match="needs a streaming query, or foreachBatch"):
+        writer.write(iter([]))
+
+
 @pytest.mark.parametrize("properties", [{}, {QUERY_ID: "q"}, {BATCH_ID: "12"}])
 def test_what_is_no_micro_batch_is_refused(properties: dict[str, str]) -> None:
     with pytest.raises(SourceError, match="needs a streaming query"):
@@ -48,3 +57,9 @@ def test_rows_are_the_same_in_any_order_and_others_are_not() -> None:
     assert counted(*ROWS) == counted(*reversed(ROWS))
     each = {counted(*rows) for rows in (ROWS, ROWS[1:], ROWS[:-1], [ROWS[0], *ROWS[:-1]], [], [ROWS[0]], [ROWS[1]])}
     assert len(each) == 7
+
+
+def test_what_a_part_lacks_is_said_with_its_remedy() -> None:
+    assert "READ for the groups named kafka_zk-sink-" in advice(TransactionalIdAuthorizationFailed())
+    assert "maxOffsetsPerTrigger" in advice(ProducerFenced())
+    assert advice(TopicAuthorizationFailed()) == ""

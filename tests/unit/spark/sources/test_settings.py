@@ -100,7 +100,6 @@ def test_a_writer_takes_the_columns_that_it_knows() -> None:
         ({"topic": "t"}, StructType().add("value", "string").add("partition", "long"), "partition must be int"),
         ({"topic": "t", "kafka__key__serializer": "x"}, TEXTS, "key.serializer is not supported"),
         ({"topic": "t", "kafka__bootstrap__servers": ""}, TEXTS, "bootstrap.servers is required"),
-        ({"topic": "t", "exactlyOnce": "true"}, TEXTS, "exactlyOnce is for streaming queries"),
         ({"topic": "t", "kafka__transactional__id": "x"}, TEXTS, "each task has its own; set the option exactlyOnce"),
     ],
 )
@@ -112,10 +111,10 @@ def test_a_writer_refuses_what_it_cannot_write(options: dict[str, str], schema: 
 def test_a_stream_writes_exactly_once_where_it_was_asked_to_and_has_one_topic() -> None:
     with_topics = StructType().add("value", "string").add("topic", "string")
     options = {"exactlyOnce": "true", "topic": "t"}
-    assert write_settings(given(**options), TEXTS, overwrite=False, is_stream=True).exactly_once
-    assert not write_settings(given(topic="t"), TEXTS, overwrite=False, is_stream=True).exactly_once
+    assert write_settings(given(**options), TEXTS, overwrite=False).exactly_once
+    assert not write_settings(given(topic="t"), TEXTS, overwrite=False).exactly_once
     with pytest.raises(SourceOptionError, match="exactlyOnce needs the option topic"):
-        write_settings(given(exactlyOnce="true"), with_topics, overwrite=False, is_stream=True)
+        write_settings(given(exactlyOnce="true"), with_topics, overwrite=False)
 
 
 def test_topics_are_not_overwritten() -> None:
