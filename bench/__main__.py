@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.brokers import Broker, apache_broker, our_broker
-from bench.process import resident_mb
+from bench.process import exit_code_of, resident_mb, run_bench
 from bench.side_by_side import LOADS, Load, Result, idle_connection_kb, measure, results
 from tests.support.zookeeper import EmbeddedZooKeeper
 
@@ -48,7 +47,7 @@ def main() -> int:
     for command in OTHERS if options.all else ():
         print(f"\npython -m {command}", flush=True)
         checked = ("--check",) if options.check else ()
-        code = max(code, subprocess.run([sys.executable, "-m", *command.split(), *checked]).returncode)
+        code = max(code, exit_code_of([sys.executable, "-m", *command.split(), *checked]))
     return code
 
 
@@ -173,4 +172,4 @@ def _cpu_model() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

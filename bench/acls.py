@@ -6,13 +6,13 @@ CPU is of this process: other work of the machine changes the seconds, and hardl
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.process import run_bench
 from kafka_zk import garbage_collection
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.services import Services
@@ -147,4 +147,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

@@ -13,7 +13,6 @@ import re
 import socket
 import ssl
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from statistics import median
 from bench import frames
 from bench.attacks import ATTACKS, Attack, Ports
 from bench.brokers import Broker, apache_broker, our_broker
-from bench.process import cpu_seconds, resident_mb, set_priority
+from bench.process import cpu_seconds, resident_mb, run_bench, set_priority
 from kafka_zk.sasl.scram_credentials import Mechanism
 from tests.integration.security.sasl_broker import OAUTH_MODULE, PLAIN_MODULE, SCRAM_MODULE
 from tests.interop.sasl.exchange import authenticate, handshake
@@ -233,4 +232,4 @@ def _ask(sock: socket.socket, frame: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.brokers import our_broker
+from bench.process import run_bench
 from tests.support.zookeeper import EmbeddedZooKeeper
 
 TOPIC = "records"
@@ -173,4 +174,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

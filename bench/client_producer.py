@@ -8,12 +8,12 @@ records a second, compiled, on a machine that does nothing else.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.process import run_bench
 from tests.support.broker import OurBroker
 from tests.support.zookeeper import EmbeddedZooKeeper, fresh_chroot
 
@@ -117,4 +117,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from bench.process import run_bench
 from kafka_zk.protocol.coding import CODEC
 from kafka_zk.protocol.header import decode_request_header, encode_request_header
 from kafka_zk.protocol.messages.fetch import (
@@ -162,4 +163,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

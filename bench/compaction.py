@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.process import run_bench
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
@@ -113,4 +114,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

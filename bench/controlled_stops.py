@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import struct
-import sys
 import tempfile
 import threading
 import time
@@ -17,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.process import run_bench
 from kafka_zk.protocol.messages.create_topics import CREATE_TOPICS_REQUEST, CreatableTopic, CreateTopicsRequest
 from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataRequest, MetadataRequestTopic
 from kafka_zk.protocol.messages.produce import (
@@ -243,4 +243,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

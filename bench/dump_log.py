@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.process import run_bench
 from kafka_zk.record import Record, build_batch
 from tests.support.apache import JVM_OPTIONS, java
 
@@ -101,4 +102,4 @@ def shown(run: Run) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

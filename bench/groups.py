@@ -8,10 +8,8 @@ from __future__ import annotations
 import argparse
 import re
 import resource
-import signal
 import socket
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +18,7 @@ from typing import Any, NamedTuple
 
 from bench.brokers import Broker, apache_broker, our_broker
 from bench.load import Exchange, ask, run
-from bench.process import cpu_seconds
+from bench.process import cpu_seconds, run_bench
 from kafka_zk.protocol.header import encode_request_header
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.describe_groups import DESCRIBE_GROUPS_REQUEST, DescribeGroupsRequest
@@ -272,8 +270,6 @@ def main() -> int:
     options.add_argument("--ours-alone", action="store_true")
     options.add_argument("--check", action="store_true", help="exit 1 when a floor of docs/performance.md is missed")
     chosen = options.parse_args()
-    # Whoever ends this early, with a time limit for instance, shall not leave brokers behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20_000), hard))
     kinds: list[Callable[[Path, str, Mapping[str, str]], Broker]] = [our_broker]
@@ -300,4 +296,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

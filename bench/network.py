@@ -15,6 +15,8 @@ import time
 from multiprocessing.connection import Connection as Pipe
 from selectors import EVENT_READ, DefaultSelector
 
+from bench.process import run_bench
+
 ANSWER_BYTES = 50
 
 
@@ -107,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_bench(main)

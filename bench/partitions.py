@@ -20,7 +20,7 @@ from pathlib import Path
 from bench import frames
 from bench.brokers import Broker, apache_broker, our_broker
 from bench.load import ask
-from bench.process import cpu_seconds_of_tree, resident_mb_of_tree
+from bench.process import cpu_seconds_of_tree, resident_mb_of_tree, run_bench
 from kafka_zk.protocol.messages.list_offsets import (
     LIST_OFFSETS_REQUEST,
     ListOffsetsPartition,
@@ -214,4 +214,4 @@ def _missed(ours: Figures) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

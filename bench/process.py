@@ -1,14 +1,21 @@
-"""What a running process has used: CPU seconds of all its threads and resident memory, from /proc."""
+"""What a running process has used: CPU seconds of all its threads and resident memory, from /proc; and the end of all
+that a bench started."""
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/<pid>/stat after the command's name in parentheses: the parent is field 4, utime 14, stime 15, from 1.
 PARENT, UTIME, STIME = 1, 11, 12
+ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -45,6 +52,38 @@ def cpu_seconds_of_tree(pid: int) -> float:
 
 def resident_mb_of_tree(pid: int) -> float:
     return sum(resident_mb(each) for each in tree(pid))
+
+
+def run_bench(main: Callable[[], int | None]) -> NoReturn:
+    """A bench as a program. A time limit (SIGTERM) or Ctrl-C ends it like an error: `main` tidies up, and no process
+    that it started is left in any case."""
+    for number in ENDS:
+        signal.signal(number, _end)
+    try:
+        code = main()
+    finally:
+        for pid in tree(os.getpid())[1:]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    sys.exit(code)
+
+
+def _end(number: int, _: object) -> NoReturn:
+    """Once: a second signal would end the tidying up."""
+    for each in ENDS:
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def exit_code_of(command: Sequence[str]) -> int:
+    """Blocks. Run a bench; subprocess.run would kill it, and it could not end what it started."""
+    process = subprocess.Popen(command)
+    try:
+        return process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
 
 
 def set_priority(pid: int, nice: int) -> None:

@@ -13,6 +13,7 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
+from bench.process import run_bench
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import WALKER, Batch, Codec, Record, batches, build_batch, decode_records, walker
 from kafka_zk.record.validation import ValidationRules, validate
@@ -86,4 +87,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

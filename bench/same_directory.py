@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.brokers import Broker, apache_broker, our_broker
-from bench.process import cpu_seconds_of_tree
+from bench.process import cpu_seconds_of_tree, run_bench
 from bench.segment import write_segment
 from kafka_zk.record import Codec, Record, build_batch
 from tests.support.processes import wait_until
@@ -231,4 +231,4 @@ def _missed(loads: list[Load], ours: Found) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import socket
 import ssl
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.brokers import Broker, apache_broker, our_broker
-from bench.process import cpu_seconds
+from bench.process import cpu_seconds, run_bench
 from bench.side_by_side import Entrance, FetchLoad, Load, ProduceLoad, Result, measure
 from tests.support.certificates import CertificateAuthority
 from tests.support.processes import free_port
@@ -127,4 +126,4 @@ def _handshakes(broker: Broker, entrance: Entrance, seconds: float) -> tuple[flo
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

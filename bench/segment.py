@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import random
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from crc32c import crc32c
 
+from bench.process import run_bench
 from kafka_zk.clock import SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
@@ -111,4 +111,4 @@ def microseconds(look_up: Callable[[], None]) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

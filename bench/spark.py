@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.brokers import our_broker
+from bench.process import run_bench
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.admin_results import NewTopic
 from kafka_zk.protocol.messages.produce import (
@@ -139,4 +140,4 @@ def report(best: dict[str, float], records: int, check: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

@@ -14,7 +14,6 @@ import argparse
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from statistics import median
 from typing import NamedTuple
 
 from bench.dump_log import apache
+from bench.process import run_bench
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.protocol.types import TopicPartition
 from tests.support.broker import OurBroker
@@ -200,4 +200,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)

@@ -8,7 +8,6 @@ with the pauses that Java's producer makes while the coordinator still writes ma
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections import deque
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import gevent
 
 from bench.brokers import Broker, apache_broker, our_broker
-from bench.process import cpu_seconds, resident_mb
+from bench.process import cpu_seconds, resident_mb, run_bench
 from kafka_zk.network.channel import BrokerChannel
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
@@ -308,4 +307,4 @@ def _row(title: str, turns: list[list[Any]], figure: str, form: str) -> float | 
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_bench(main)
