@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 
 from kafka_zk.log.files import names
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
@@ -22,9 +21,10 @@ from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import computed_crc
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Gaps:
-    """Those of one log. `synced_offset`: up to here all that it has is on the disk, and gaps are normal.
+    """Those of one log, looked at from its beginning on. `synced_offset`: up to here all that it has is on the disk,
+    and gaps are normal.
 
     `knows_recovery_point`: whether anything says what was synced; otherwise every gap is normal.
     """
@@ -32,6 +32,9 @@ class Gaps:
     is_compacted: bool
     synced_offset: int
     knows_recovery_point: bool
+    _kept_at: int = field(default=-1, init=False)
+    """The last answer of `_is_kept_behind` was about this segment, and is that of all emptied ones before it."""
+    _is_kept: bool = field(default=False, init=False)
 
     def is_loss(self, segments: Sequence[LogSegment], at: int, end_offset: int) -> bool:
         """Whether `segments[at]` does not begin at `end_offset`, where the one before it ends, because of a loss.
@@ -48,12 +51,23 @@ class Gaps:
         if not self.knows_recovery_point or following.base_offset <= self.synced_offset:
             return False
         if self.is_compacted:
-            kept = next((each for each in islice(segments, at, None) if not is_emptied(_sizes_of(each))), None)
-            return kept is None or not _begins_with_a_batch(kept)
+            return not self._is_kept_behind(segments, at)
         reached = following.base_offset
         with suppress(CorruptMessage):  # Told when its turn comes.
             reached = next((header.last_offset for _, header in following.file.headers(0)), reached)
         return reached - before.base_offset <= MAX_RELATIVE_OFFSET
+
+    def _is_kept_behind(self, segments: Sequence[LogSegment], at: int) -> bool:
+        """Whether the first segment from `at` on that no cleaning emptied begins with a batch. Each is looked at once:
+        thousands that are empty have a gap before every one of them. Raises OSError.
+        """
+        if self._kept_at < at:
+            kept_at = at
+            while kept_at < len(segments) and is_emptied(_sizes_of(segments[kept_at])):
+                kept_at += 1
+            self._is_kept = kept_at < len(segments) and _begins_with_a_batch(segments[kept_at])
+            self._kept_at = kept_at
+        return self._is_kept
 
 
 def is_emptied(size_of: Callable[[str], int | None]) -> bool:

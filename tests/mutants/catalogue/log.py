@@ -295,8 +295,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a kill before the cleaner's checkpoint costs no segment",
         file="kafka_zk/log/loading/gaps.py",
-        old="if not is_emptied(_sizes_of(each))",
-        new="if each is following",
+        old="while kept_at < len(segments) and is_emptied(_sizes_of(segments[kept_at])):",
+        new="while kept_at < 0:",
         tests="tests/unit/log/cleaner/test_starts_after_cleanings.py -k emptied",
     ),
     Mutant(
@@ -498,16 +498,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a power cut: of a compacted log an empty segment behind lost records goes",
         file="kafka_zk/log/loading/gaps.py",
-        old="            return kept is None or not _begins_with_a_batch(kept)\n",
+        old="            return not self._is_kept_behind(segments, at)\n",
         new="            return False\n",
         tests="tests/unit/log/test_power_cuts.py -k before_an_empty_segment",
     ),
     Mutant(
         breaks="a gap before a batch of a compacted log is no loss",
         file="kafka_zk/log/loading/gaps.py",
-        old="            return kept is None or not _begins_with_a_batch(kept)\n",
+        old="            return not self._is_kept_behind(segments, at)\n",
         new="            return True\n",
         tests="tests/unit/log/test_power_cuts.py -k a_gap_before_a_batch",
+    ),
+    Mutant(
+        breaks="a start looks once at each segment that a cleaning emptied",
+        file="kafka_zk/log/loading/gaps.py",
+        old="        if self._kept_at < at:\n",
+        new="        if at:\n",
+        tests="tests/unit/log/cleaner/test_starts_after_cleanings.py -k looked_at_once",
     ),
     Mutant(
         breaks="the name of a deleted log's directory is cut by bytes",

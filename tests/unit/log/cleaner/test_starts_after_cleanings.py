@@ -6,6 +6,7 @@ Our cleaner writes the recovery points first; Apache's does not, and is killed w
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from kafka_zk.log.doctor.checkup import check_up
 from kafka_zk.log.doctor.log_dir import look_at
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import encode_offsets
+from kafka_zk.log.loading import gaps
+from kafka_zk.log.loading.gaps import is_emptied
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.types import NULL_UUID
@@ -116,6 +119,17 @@ def test_segments_that_a_cleaning_emptied_above_the_recovery_point_are_no_loss(
     assert found is not None
     assert all_records(found) == left
     assert found.log_end_offset == end_offset
+
+
+def test_each_of_thousands_that_a_cleaning_emptied_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is a gap before every one of them."""
+    emptied(tmp_path, is_checkpointed=False)
+    looks: list[Callable[[str], int | None]] = []
+    monkeypatch.setattr(gaps, "is_emptied", lambda size_of: looks.append(size_of) or is_emptied(size_of))
+    started(tmp_path, topic_config(cleanup_policy="compact", **SMALL))
+    assert 19 <= len(looks) <= 20
 
 
 def test_segments_that_were_emptied_before_a_log_was_compacted_no_more_are_no_loss(tmp_path: Path) -> None:
