@@ -293,9 +293,9 @@ class GroupCoordinator:
         """
         return self._offsets.commit(self._check(group_id), group_id, who, offsets, producer, verify)
 
-    def handle_txn_completion(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None:
+    def handle_txn_completion(self, producer_id: int, markers: Mapping[int, int], *, is_commit: bool) -> None:
         """The producer's markers are in these partitions of __consumer_offsets. Does not switch."""
-        self._manager.handle_txn_completion(producer_id, partitions, is_commit=is_commit)
+        self._manager.handle_txn_completion(producer_id, markers, is_commit=is_commit)
 
     def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool

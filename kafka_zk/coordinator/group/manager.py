@@ -89,7 +89,7 @@ class GroupManager:
         self._load_count = 0
         self._deleted: list[frozenset[TopicPartition]] = []
         """Partitions deleted while loads are queued or running: a load starts at the entry of its request."""
-        self._ended_meanwhile: defaultdict[Load, list[tuple[int, bool]]] = defaultdict(list)
+        self._ended_meanwhile: defaultdict[Load, list[tuple[int, bool, int]]] = defaultdict(list)
         """By load: the transactions that ended since it was requested, by producer id; True for a commit."""
         self._removals: set[_Removal] = set()
         self._unburied: list[tuple[Group, Collection[TopicPartition]]] = []
@@ -174,8 +174,8 @@ class GroupManager:
                 self._forget_offsets([group], gone)
                 self.open_transactions.note(group)
                 self._performer.decide(group, partial(loaded, group))
-        for producer_id, is_commit in self._ended_meanwhile.get(load, ()):
-            self._end_transactions(producer_id, [load.partition], is_commit)
+        for producer_id, is_commit, marker_offset in self._ended_meanwhile.get(load, ()):
+            self._end_transactions(producer_id, {load.partition: marker_offset}, is_commit)
         for version, count in sorted(unknown.items()):
             log_lines.warning(
                 "[GroupMetadataManager] Unknown message key version %d while loading __consumer_offsets-%d: "
@@ -189,28 +189,33 @@ class GroupManager:
 
     # --- transactions ------------------------------------------------------------------------------------------------
 
-    def handle_txn_completion(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None:
-        """A producer's markers are in these partitions. Does not switch.
+    def handle_txn_completion(self, producer_id: int, markers: Mapping[int, int], *, is_commit: bool) -> None:
+        """A producer's markers are in these partitions, at these offsets. Does not switch.
 
-        A running load may have read past them already, or not reached them yet: what it finds ends with it, before the
-        producer's next transaction can have offsets there. Apache ends it after all loads that wait, the next one too.
+        A running load may have read past them already, or not reached them yet: what it finds ends with it. Apache ends
+        it after all loads that wait, the next one too.
         """
-        loaded: list[int] = []
-        for partition in partitions:
+        loaded: dict[int, int] = {}
+        for partition, marker_offset in markers.items():
             load = self.ownership.loading_by(partition)
             if load is None:
-                loaded.append(partition)
+                loaded[partition] = marker_offset
             else:
-                self._ended_meanwhile[load].append((producer_id, is_commit))
+                self._ended_meanwhile[load].append((producer_id, is_commit, marker_offset))
         self._end_transactions(producer_id, loaded, is_commit)
 
-    def _end_transactions(self, producer_id: int, partitions: Collection[int], is_commit: bool) -> None:
+    def _end_transactions(self, producer_id: int, markers: Mapping[int, int], is_commit: bool) -> None:
         for group_id in self.open_transactions.groups_of(producer_id):
-            if self.partition_of(group_id) in partitions:
-                # The group may be gone, with the topics of its offsets.
-                if (group := self.groups.get(group_id)) is not None:
-                    group.offsets.end_transaction(producer_id, is_commit=is_commit)
-                self.open_transactions.ended(producer_id, group_id)
+            marker_offset = markers.get(self.partition_of(group_id))
+            if marker_offset is None:
+                continue
+            group = self.groups.get(group_id)
+            if group is None:
+                # It went with the topics of its offsets.
+                self.open_transactions.gone(producer_id, group_id)
+            else:
+                group.offsets.end_transaction(producer_id, is_commit=is_commit, marker_offset=marker_offset)
+                self.open_transactions.settled(producer_id, group)
         self._bury_the_rest()
 
     # --- removal -----------------------------------------------------------------------------------------------------

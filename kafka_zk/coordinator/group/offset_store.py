@@ -159,9 +159,9 @@ class OffsetStore:
                 group.offsets.appended(commit, batch_offset)
             else:
                 group.offsets.failed(commit)
-                if producer is not NO_PRODUCER and self._manager.groups.get(group.group_id) is group:
-                    # Otherwise the group was loaded again: what it waits for now is not this commit's concern.
-                    open_transactions.failed(producer.producer_id, group)
+            if producer is not NO_PRODUCER and self._manager.groups.get(group.group_id) is group:
+                # Otherwise the group was loaded again: what it waits for now is not this commit's concern.
+                open_transactions.settled(producer.producer_id, group)
             codes.update(dict.fromkeys(accepted, COMMIT_ERRORS.get(code, code)))
             answer.complete(codes)
 

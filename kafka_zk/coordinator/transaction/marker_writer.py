@@ -7,7 +7,7 @@ Source      KafkaApis.handleWriteTxnMarkersRequest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,7 +34,7 @@ Codes = dict[TopicPartition, ErrorCode]
 class OffsetsEnded(Protocol):
     """GroupCoordinator.handle_txn_completion."""
 
-    def __call__(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None: ...
+    def __call__(self, producer_id: int, markers: Mapping[int, int], *, is_commit: bool) -> None: ...
 
 
 class MarkerWriter:
@@ -99,11 +99,11 @@ class MarkerWriter:
             topic_partition: result.error.code if isinstance(result, AppendFailure) else ErrorCode.NONE
             for topic_partition, result in zip(found, results, strict=True)
         }
-        of_groups = [
-            topic_partition.partition
-            for topic_partition, code in codes.items()
-            if topic_partition.topic == GROUP_METADATA_TOPIC and code is ErrorCode.NONE
-        ]
+        of_groups = {
+            topic_partition.partition: result.first_offset
+            for topic_partition, result in zip(found, results, strict=True)
+            if topic_partition.topic == GROUP_METADATA_TOPIC and not isinstance(result, AppendFailure)
+        }
         if of_groups:
             self._ended(marker.producer_id, of_groups, is_commit=marker.transaction_result)
         answer.complete(missing | codes)

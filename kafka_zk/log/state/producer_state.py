@@ -5,14 +5,15 @@ Invariants  Sequences of a producer epoch follow one another, wrapping from 2147
             The last five batches are remembered, so a retry of one of them is recognised; a snapshot keeps only the
             last. `map_end_offset` is the offset up to which (exclusive) the state includes the log.
             A transaction is open from its first batch to its marker, and unstable until the marker is below the high
-            watermark.
+            watermark. Both kinds are kept in the order they began, so the oldest one is found at once, however many
+            there are: each move of the high watermark asks for it.
 Source      ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
 """
 
 # Compiled by mypyc: the hot path.
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -108,10 +109,13 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         self.verifications = Verifications()
         self.map_end_offset = map_end_offset
-        self._open: dict[int, int] = {}
-        """First offset of each open transaction -> its producer, in the order they began."""
-        self._unreplicated: dict[int, int] = {}
-        """First offset -> marker offset of transactions that ended, not yet below the high watermark."""
+        self._open: OrderedDict[int, int] = OrderedDict()
+        """First offset of each open transaction -> its producer, in the order they began. Ordered: the first key of a
+        dict is behind all those that were deleted before it."""
+        self._unstable: OrderedDict[int, None] = OrderedDict()
+        """The same first offsets, and those of transactions that ended and are not replicated."""
+        self._unreplicated: deque[CompletedTransaction] = deque()
+        """Those that ended, in the order of their markers, not yet below the high watermark."""
 
     # Before an append
 
@@ -218,6 +222,7 @@ class ProducerState:
             if entry.current_txn_first_offset < 0:
                 entry.current_txn_first_offset = first_offset
                 self._open[first_offset] = header.producer_id
+                self._unstable[first_offset] = None
 
     def note(self, producer_id: int, producer_epoch: int, batch: KeptBatch) -> ProducerEntry:
         """Remember a batch as its producer's last one."""
@@ -245,37 +250,37 @@ class ProducerState:
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
         """What the last stable offset becomes once `completed` is replicated: what the aborted index records."""
-        others = [offset for offset, producer_id in self._open.items() if producer_id != completed.producer_id]
-        return min(others, default=completed.last_offset + 1)
+        for first_offset in self._open:
+            if first_offset != completed.first_offset:
+                return first_offset
+        return completed.last_offset + 1
 
     def complete(self, completed: CompletedTransaction) -> None:
         """Move a transaction from the open ones to those that wait for the high watermark."""
         self._open.pop(completed.first_offset, None)
-        self._unreplicated[completed.first_offset] = completed.last_offset
+        self._unreplicated.append(completed)
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Forget the ended transactions whose marker is now below the high watermark."""
-        if self._unreplicated:
-            self._unreplicated = {
-                first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark
-            }
+        while self._unreplicated and self._unreplicated[0].last_offset < high_watermark:
+            self._unstable.pop(self._unreplicated.popleft().first_offset, None)
 
     @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of the oldest transaction that is open or not yet replicated; None when there is none."""
-        return min([*self._open, *self._unreplicated], default=None)
+        return next(iter(self._unstable), None)
 
     @property
     def oldest_transaction_ms(self) -> int:
         """When the producer of the oldest open transaction wrote last; -1 without any."""
         if not self._open:
             return -1
-        entry = self.producers.get(self._open[min(self._open)])
+        entry = self.producers.get(next(iter(self._open.values())))
         return -1 if entry is None else entry.last_timestamp
 
     @property
     def has_transactions(self) -> bool:
-        return bool(self._open or self._unreplicated)
+        return bool(self._unstable)
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that were silent for `expiration_ms` and have no open transaction."""
@@ -307,6 +312,7 @@ class ProducerState:
     def load(self, entries: Iterable[SnapshotEntry], offset: int, now_ms: int, expiration_ms: int) -> None:
         """Replace everything by a snapshot taken at `offset`; producers that expired meanwhile are left out."""
         self.clear(offset)
+        opened: list[tuple[int, int]] = []
         for saved in entries:
             entry = ProducerEntry(saved.producer_id)
             entry.producer_epoch = saved.producer_epoch
@@ -317,15 +323,18 @@ class ProducerState:
                 kept = KeptBatch(saved.last_sequence, saved.last_offset, saved.offset_delta, saved.timestamp)
                 entry.batches.append(kept)
             if entry.current_txn_first_offset >= 0:
-                self._open[entry.current_txn_first_offset] = entry.producer_id
+                opened.append((entry.current_txn_first_offset, entry.producer_id))
             elif now_ms - entry.last_timestamp >= expiration_ms:
                 continue
             self.producers[entry.producer_id] = entry
+        self._open.update(sorted(opened))
+        self._unstable.update(dict.fromkeys(self._open))
 
     def clear(self, map_end_offset: int) -> None:
         """Know nothing, as of `map_end_offset`."""
         self.producers.clear()
         self._open.clear()
+        self._unstable.clear()
         self._unreplicated.clear()
         self.map_end_offset = map_end_offset
 

@@ -510,22 +510,22 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a commit that is heard of after its transaction's marker ends with it",
         file="kafka_zk/coordinator/group/decisions/offsets.py",
-        old="                commit.committed = is_commit\n",
+        old="                commit.markers.append((marker_offset, is_commit))\n",
         new="                pass\n",
         tests="tests/unit/coordinator/test_offsets.py",
     ),
     Mutant(
         breaks="a marker that comes while the partition loads waits for the end of the load",
         file="kafka_zk/coordinator/group/manager.py",
-        old="            if load is None:\n                loaded.append(partition)\n",
-        new="            if load is load:\n                loaded.append(partition)\n",
+        old="            if load is None:\n                loaded[partition] = marker_offset\n",
+        new="            if load is load:\n                loaded[partition] = marker_offset\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k marker",
     ),
     Mutant(
         breaks="a marker that comes while the partition loads ends no later transaction",
         file="kafka_zk/coordinator/group/manager.py",
-        old="            self._end_transactions(producer_id, [load.partition], is_commit)\n",
-        new="            self._tasks.later(partial(self._end_transactions, producer_id, [0], is_commit))\n",
+        old="            self._end_transactions(producer_id, {load.partition: marker_offset}, is_commit)\n",
+        new="            self._tasks.later(partial(self._end_transactions, producer_id, {0: 1}, is_commit))\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k marker",
     ),
     Mutant(

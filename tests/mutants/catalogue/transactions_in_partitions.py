@@ -12,8 +12,12 @@ PRODUCERS = "kafka_zk/log/state/producer_state.py"
 VERIFICATION = "kafka_zk/log/state/verification.py"
 VERIFICATION_TESTS = "tests/unit/log/test_verification.py"
 VERIFIER = "kafka_zk/replication/serving/transaction_verifier.py"
+STATE = "tests/unit/log/test_producer_state.py"
 PRODUCE = "tests/unit/replication/test_transactional_produce.py"
 COMMIT = "tests/unit/coordinator/test_txn_offset_commit.py"
+OFFSETS = "kafka_zk/coordinator/group/decisions/offsets.py"
+OFFSETS_TESTS = "tests/unit/coordinator/test_offsets.py"
+LOG_TESTS = "tests/unit/coordinator/test_coordinator_log.py"
 PEERS_TESTS = "tests/unit/metadata/test_peer_channels.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -69,8 +73,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="groups learn of replicated markers only",
         file=MARKERS,
-        old=" and code is ErrorCode.NONE\n",
-        new="\n",
+        old="result.first_offset\n            for topic_partition, result in zip(found, results, strict=True)\n",
+        new="0\n            for topic_partition, result in zip(found, [None] * len(found), strict=True)\n",
         tests=f"{MARKERS_TESTS} -k groups_learn_nothing",
     ),
     Mutant(
@@ -97,9 +101,37 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="readers of committed data go on when the marker is replicated",
         file=PRODUCERS,
-        old="first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark",
-        new="first: marker for first, marker in self._unreplicated.items() if marker >= 0",
+        old="self._unreplicated[0].last_offset < high_watermark:",
+        new="self._unreplicated[0].last_offset < 0:",
         tests=f"{MARKERS_TESTS} -k woken",
+    ),
+    Mutant(
+        breaks="thousands of open transactions cost a move of the high watermark nothing",
+        file=PRODUCERS,
+        old="return next(iter(self._unstable), None)",
+        new="return min(list(self._unstable), default=None)",
+        tests=f"{STATE} -k however_many",
+    ),
+    Mutant(
+        breaks="thousands of open transactions cost a marker nothing",
+        file=PRODUCERS,
+        old="        for first_offset in self._open:\n",
+        new="        for first_offset in sorted(self._open):\n",
+        tests=f"{STATE} -k however_many",
+    ),
+    Mutant(
+        breaks="a transaction that ended before an older one keeps its place until it is replicated",
+        file=PRODUCERS,
+        old="            self._unstable.pop(self._unreplicated.popleft().first_offset, None)\n",
+        new="            self._unreplicated.popleft()\n            self._unstable.popitem(last=False)\n",
+        tests=f"{STATE} -k in_whatever_order",
+    ),
+    Mutant(
+        breaks="open transactions of a snapshot are in the order they began",
+        file=PRODUCERS,
+        old="        self._open.update(sorted(opened))\n",
+        new="        self._open.update(opened)\n",
+        tests=f"{STATE} -k in_whatever_order",
     ),
     Mutant(
         breaks="a transaction begins in a partition with its guard only",
@@ -198,5 +230,40 @@ MUTANTS: tuple[Mutant, ...] = (
         old=" and api_version < LOADING_FROM:",
         new=" and api_version < 0:",
         tests=f"{COMMIT} -k as_clients_know",
+    ),
+    Mutant(
+        breaks="an offset that is being appended keeps a stable fetch waiting",
+        file=OFFSETS,
+        old="any(partition in commit.offsets for commit in self._commits) or any(",
+        new="any(",
+        tests=f"{OFFSETS_TESTS} -k only_once_its_record",
+    ),
+    Mutant(
+        breaks="an offset of an open transaction keeps a stable fetch waiting",
+        file=OFFSETS,
+        old="            partition in offsets for offsets in self._transactions.values()\n",
+        new="            partition in offsets for offsets in ()\n",
+        tests=f"{LOG_TESTS} -k rule_63",
+    ),
+    Mutant(
+        breaks="a marker ends no commit behind it that was being appended",
+        file=OFFSETS,
+        old="            if marker_offset > batch_offset:\n",
+        new="            if marker_offset >= 0:\n",
+        tests=f"{LOG_TESTS} -k behind_the_marker",
+    ),
+    Mutant(
+        breaks="a marker that is heard of late ends no commit behind it",
+        file=OFFSETS,
+        old="            if found.batch_offset > marker_offset:\n",
+        new="            if found.batch_offset < 0:\n",
+        tests=f"{OFFSETS_TESTS} -k behind_the_marker",
+    ),
+    Mutant(
+        breaks="the next marker finds the group of a commit behind the one before",
+        file="kafka_zk/coordinator/group/decisions/open_transactions.py",
+        old="        if not group.offsets.waits_for(producer_id):\n",
+        new="        if producer_id:\n",
+        tests=f"{LOG_TESTS} -k behind_the_marker",
     ),
 )

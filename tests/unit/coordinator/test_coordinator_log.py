@@ -112,7 +112,7 @@ class Coordinated:
         """Write the marker as WriteTxnMarkers does; `heard` says whether the coordinator learns of it."""
         marker = EndTransactionMarker(ControlType.COMMIT if is_commit else ControlType.ABORT, 0)
         batch = build_marker(marker, timestamp_ms=self.broker.clock.wall_ms(), **PRODUCER._asdict())
-        self.broker.manager.append_records(
+        (written,) = self.broker.manager.append_records(
             [(OFFSETS, 0, memoryview(batch))],
             required_acks=-1,
             timeout_ms=1000,
@@ -120,12 +120,18 @@ class Coordinated:
             origin=Origin.COORDINATOR,
         )
         if heard:
-            self.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=is_commit)
+            markers = {0: written.first_offset}
+            self.coordinator.handle_txn_completion(PRODUCER.producer_id, markers, is_commit=is_commit)
 
     def fetch(self, stable: bool = False) -> tuple[ErrorCode, int | None]:
         error, found = self.coordinator.fetch_offsets(GROUP, [TP], require_stable=stable)
         value = found[TP].value if found else None
         return error, None if value is None else value.offset
+
+    def fetch_code(self, *, stable: bool) -> ErrorCode:
+        """Of the one partition."""
+        _, found = self.coordinator.fetch_offsets(GROUP, [TP], require_stable=stable)
+        return found[TP].error
 
     def member(self) -> str:
         """A stable group of one; its member."""
@@ -456,7 +462,7 @@ def test_a_marker_that_comes_while_the_partition_loads_is_not_missed(made: Coord
     made.lead()
     made.commit_in_transaction(6)
     made.begin_to_load_again()
-    made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=True)
+    made.coordinator.handle_txn_completion(PRODUCER.producer_id, {0: 1}, is_commit=True)
     wait(lambda: made.fetch()[0] is ErrorCode.NONE)
     assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
 
@@ -469,7 +475,7 @@ def test_a_marker_that_comes_while_the_partition_loads_ends_no_later_transaction
     made.begin_to_load_again()
     other_is_loaded = Event()
     made.coordinator._manager._tasks.later(other_is_loaded.wait)
-    made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=is_commit)
+    made.coordinator.handle_txn_completion(PRODUCER.producer_id, {0: 1}, is_commit=is_commit)
     wait(lambda: made.fetch()[0] is ErrorCode.NONE)
     before = made.fetch(stable=True)
     assert before == (ErrorCode.NONE, 6 if is_commit else None)
@@ -479,6 +485,32 @@ def test_a_marker_that_comes_while_the_partition_loads_ends_no_later_transaction
     assert made.fetch() == before
     made.end_transaction(is_commit=not is_commit)
     assert made.fetch(stable=True) == (ErrorCode.NONE, 6 if is_commit else 7)
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["stays", "moves"])
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_commit_behind_the_marker_is_open_in_memory_and_for_the_next_coordinator(
+    made: Coordinated, monkeypatch: pytest.MonkeyPatch, is_commit: bool, moves: bool
+):
+    """Where partitions do not verify transactions: a marker came between the look at the group and the append."""
+    made.lead()
+    append = made.broker.manager.append_records
+
+    def append_behind_the_marker(*given: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        made.end_transaction(is_commit=is_commit)
+        return append(*given, **options)
+
+    monkeypatch.setattr(made.broker.manager, "append_records", append_behind_the_marker)
+    assert made.commit_in_transaction(6) is ErrorCode.NONE
+    assert made.fetch() == (ErrorCode.NONE, None)
+    if moves:
+        made.follow(epoch=1)
+        made.lead(epoch=2)
+    assert made.fetch_code(stable=True) is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    made.end_transaction(is_commit=True)
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
+    assert not len(made.coordinator._manager.open_transactions)
 
 
 def test_a_transaction_whose_group_ended_with_its_topics_is_forgotten_with_its_marker(made: Coordinated):
@@ -531,7 +563,7 @@ def test_a_commit_of_a_fenced_producer_is_refused_and_leaves_nothing_pending(mad
     newer = Producer(PRODUCER.producer_id, 1)
     value = OffsetAndMetadata(5, 0, "m", 0)
     made.coordinator.commit_transaction_offsets(GROUP, Committer(), newer, {TP: value})
-    made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=False)
+    made.coordinator.handle_txn_completion(PRODUCER.producer_id, {0: 1}, is_commit=False)
     assert made.commit_in_transaction(6) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert made.fetch(stable=True) == (ErrorCode.NONE, None)
 

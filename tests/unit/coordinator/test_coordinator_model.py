@@ -336,10 +336,9 @@ class CoordinatorLife(RuleBasedStateMachine):
             for partition in range(2):
                 self.resign(partition, keep_held=True)
                 self.elect(partition)
-        for partition in range(2):
-            marker = build_marker(EndTransactionMarker(kind, 0), timestamp_ms=0, **producer._asdict())
-            self.log._append(partition, memoryview(marker))
-        self.coordinator.handle_txn_completion(producer.producer_id, [0, 1], is_commit=is_commit)
+        marker = build_marker(EndTransactionMarker(kind, 0), timestamp_ms=0, **producer._asdict())
+        markers = {partition: self.log._append(partition, memoryview(marker)).first_offset for partition in range(2)}
+        self.coordinator.handle_txn_completion(producer.producer_id, markers, is_commit=is_commit)
         self.settle()
 
     @rule(group=groups, partitions=st.sets(st.sampled_from(PARTITIONS), min_size=1))

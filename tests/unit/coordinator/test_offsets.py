@@ -15,6 +15,8 @@ TP = TopicPartition("t", 0)
 OTHER = TopicPartition("unread", 0)
 RETENTION_MS = 1_000_000
 PRODUCER = 7
+MARKER = 9
+"""The offset of one, behind all batches."""
 
 
 def at(offset: int, commit_timestamp: int = 0, expire_timestamp: int | None = None) -> OffsetAndMetadata:
@@ -81,7 +83,7 @@ def test_an_offset_of_a_transaction_is_valid_only_once_that_is_committed():
     offsets.restore(TP, Committed(1, at(4)))
     offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
     assert offsets.get(TP) == at(4) and offsets.is_pending(TP) and offsets.open_producers == {PRODUCER}
-    offsets.end_transaction(PRODUCER, is_commit=True)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER)
     assert offsets.get(TP) == at(5) and not offsets.is_pending(TP) and not offsets.open_producers
 
 
@@ -89,7 +91,7 @@ def test_an_aborted_transaction_leaves_the_old_offset_and_nothing_pending():
     offsets = GroupOffsets()
     offsets.restore(TP, Committed(1, at(4)))
     offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
-    offsets.end_transaction(PRODUCER, is_commit=False)
+    offsets.end_transaction(PRODUCER, is_commit=False, marker_offset=MARKER)
     assert offsets.get(TP) == at(4) and not offsets.is_pending(TP)
 
 
@@ -97,7 +99,7 @@ def test_the_end_of_one_producers_transaction_does_not_touch_anothers():
     offsets = GroupOffsets()
     offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
     offsets.appended(offsets.begin({TP: at(6)}, PRODUCER + 1), 8)
-    offsets.end_transaction(PRODUCER, is_commit=True)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER)
     assert offsets.get(TP) == at(5) and offsets.is_pending(TP)
 
 
@@ -105,7 +107,7 @@ def test_a_transaction_never_overwrites_a_commit_that_came_after_it():
     offsets = GroupOffsets()
     offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
     offsets.appended(offsets.begin({TP: at(9)}), 8)
-    offsets.end_transaction(PRODUCER, is_commit=True)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER)
     assert offsets.get(TP) == at(9)
 
 
@@ -113,16 +115,41 @@ def test_a_transaction_never_overwrites_a_commit_that_came_after_it():
 def test_a_commit_that_is_heard_of_after_its_marker_ends_with_its_transaction(is_commit: bool):
     offsets = GroupOffsets()
     commit = offsets.begin({TP: at(5)}, PRODUCER)
-    offsets.end_transaction(PRODUCER, is_commit=is_commit)
+    offsets.end_transaction(PRODUCER, is_commit=is_commit, marker_offset=MARKER)
     offsets.appended(commit, 7)
     assert offsets.get(TP) == (at(5) if is_commit else None) and not offsets.is_pending(TP)
+
+
+@pytest.mark.parametrize("is_heard_of_first", [True, False], ids=["heard of first", "heard of last"])
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_commit_behind_the_marker_waits_for_the_next_one(is_commit: bool, is_heard_of_first: bool):
+    """Of a zombie, where partitions do not verify transactions. A load finds it so in the log."""
+    offsets = GroupOffsets()
+    commit = offsets.begin({TP: at(5)}, PRODUCER)
+    if is_heard_of_first:
+        offsets.end_transaction(PRODUCER, is_commit=is_commit, marker_offset=MARKER)
+    offsets.appended(commit, MARKER + 1)
+    if not is_heard_of_first:
+        offsets.end_transaction(PRODUCER, is_commit=is_commit, marker_offset=MARKER)
+    assert offsets.get(TP) is None and offsets.is_pending(TP) and offsets.waits_for(PRODUCER)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER + 2)
+    assert offsets.get(TP) == at(5) and offsets.open_producers == set()
+
+
+def test_of_two_markers_the_first_one_behind_a_commit_decides():
+    offsets = GroupOffsets()
+    commit = offsets.begin({TP: at(5)}, PRODUCER)
+    for marker_offset, is_commit in ((3, False), (5, True), (7, False)):
+        offsets.end_transaction(PRODUCER, is_commit=is_commit, marker_offset=marker_offset)
+    offsets.appended(commit, 4)
+    assert offsets.get(TP) == at(5)
 
 
 def test_an_offset_of_a_deleted_topic_does_not_come_back_with_its_transaction():
     offsets = GroupOffsets()
     offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
     offsets.remove([TP])
-    offsets.end_transaction(PRODUCER, is_commit=True)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER)
     assert offsets.is_empty
 
 
@@ -132,7 +159,7 @@ def test_an_offset_that_expires_takes_none_of_an_open_transaction_along():
     offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
     offsets.expire(offsets.expired(RETENTION_MS, RETENTION_MS, lambda value: value.commit_timestamp))
     assert offsets.get(TP) is None
-    offsets.end_transaction(PRODUCER, is_commit=True)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER)
     assert offsets.get(TP) == at(5)
 
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from types import FrameType
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_zk.log.files import producer_snapshot
 from kafka_zk.log.files.producer_snapshot import SnapshotEntry
@@ -151,6 +154,53 @@ def test_the_oldest_open_transaction_is_the_first_unstable_offset(log: Log) -> N
     log.end_transaction(ABORT, producer=2)
     log.state.on_high_watermark(5)
     assert log.state.first_unstable_offset is None
+
+
+@given(st.lists(st.tuples(st.sampled_from(["write", "end", "move", "restart"]), st.integers(0, 5)), max_size=40))
+def test_in_whatever_order_they_begin_and_end_the_oldest_one_counts(steps: list[tuple[str, int]]) -> None:
+    log, high_watermark = Log(), 0
+    opened: dict[int, int] = {}
+    ended: list[tuple[int, int]] = []
+    for step, producer in steps:
+        if step == "write":
+            sequence = log.state.producers[producer].last_sequence + 1 if producer in log.state.producers else 0
+            first = log.append(batch(sequence, producer=producer, transactional=True))
+            opened.setdefault(producer, first)
+        elif step == "end":
+            first = opened.pop(producer, -1)
+            stable = log.end_transaction(COMMIT, producer=producer)
+            assert stable == (None if first < 0 else min(opened.values(), default=log.end))
+            if first >= 0:
+                ended.append((first, log.end - 1))
+        elif step == "move":
+            high_watermark = min(log.end, high_watermark + producer)
+            log.state.on_high_watermark(high_watermark)
+            ended = [each for each in ended if each[1] >= high_watermark]
+        else:
+            saved = [SnapshotEntry._make(each) for each in log.state.snapshot()]
+            log.state.load(saved[producer:] + saved[:producer], log.end, T0, DAY)
+            ended = []
+        oldest = min([*opened.values(), *(first for first, _ in ended)], default=None)
+        assert log.state.first_unstable_offset == oldest
+        assert log.state.has_transactions == (oldest is not None)
+
+
+@pytest.mark.interpreted
+def test_however_many_transactions_are_open_the_oldest_one_is_found_at_once(log: Log) -> None:
+    """For each produce that all replicas have, and for each marker: no list of them is made."""
+    for producer in range(10_000):
+        log.append(batch(0, producer=producer, transactional=True))
+    header = batch(-1, producer=7, transactional=True, control=True)
+    completed = log.state.update_marker(header, ABORT, log.end)
+    assert completed is not None
+    tracemalloc.start()
+    try:
+        log.state.on_high_watermark(log.end)
+        assert log.state.first_unstable_offset == log.state.last_stable_offset_after(completed) == 0
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 4_096
 
 
 def test_the_aborted_index_records_what_still_holds_the_last_stable_offset(log: Log) -> None:

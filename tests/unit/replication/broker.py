@@ -165,8 +165,8 @@ class Broker:
                 replica_manager=self.manager,
                 clock=self.clock,
                 timeout_ms=lambda: self.config.request_timeout_ms,
-                ended=lambda producer_id, partitions, *, is_commit: (
-                    self.services.group_coordinator.handle_txn_completion(producer_id, partitions, is_commit=is_commit)
+                ended=lambda producer_id, markers, *, is_commit: self.services.group_coordinator.handle_txn_completion(
+                    producer_id, markers, is_commit=is_commit
                 ),
             ),
             transaction_verifier=TransactionVerifier(

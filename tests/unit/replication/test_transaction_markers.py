@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,10 +32,10 @@ class Groups:
     """What the group coordinator is told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, list[int], bool]] = []
+        self.told: list[tuple[int, Mapping[int, int], bool]] = []
 
-    def handle_txn_completion(self, producer_id: int, partitions: list[int], *, is_commit: bool) -> None:
-        self.told.append((producer_id, partitions, is_commit))
+    def handle_txn_completion(self, producer_id: int, markers: Mapping[int, int], *, is_commit: bool) -> None:
+        self.told.append((producer_id, markers, is_commit))
 
 
 @pytest.fixture
@@ -348,7 +348,7 @@ def test_groups_learn_of_markers_in_their_partitions_once_they_are_replicated(br
     groups: Any = broker.services.group_coordinator
     assert groups.told == []
     broker.call(fetch_request(1, topic="__consumer_offsets", replica=2), 12)
-    assert groups.told == [(PRODUCER, [0], False)]
+    assert groups.told == [(PRODUCER, {0: 0}, False)]
     assert codes(answer) == {PRODUCER: {("t", 0): ErrorCode.NONE, ("__consumer_offsets", 0): ErrorCode.NONE}}
 
 

@@ -4,7 +4,10 @@ Role        Pure state; the coordinator reports appends and failures.
 Invariants  A value becomes valid only once its record is in the log, and an older batch never replaces it.
             A partition is pending while any commit of it is being appended or in an open transaction.
             A removed offset is not restored by an append or a transaction that ends later.
-Differs from Kafka: there, only the last of several pending commits of a partition is known. If it fails, an
+            A marker ends what is before it in the log, in whatever order the two are heard of. What comes behind it,
+            where partitions do not verify transactions, is open until the producer's next marker, as a load finds it.
+Differs from Kafka: there, what is appended behind the marker that was heard of first is forgotten until the next load,
+            and only the last of several pending commits of a partition is known. If it fails, an
             earlier one that succeeds is acknowledged and not visible; and an offset removed while being appended
             gets no tombstone, so the next load restores it.
 Source      Kafka 3.9 GroupMetadata (offsets, pendingOffsetCommits, pendingTransactionalOffsetCommits,
@@ -44,16 +47,17 @@ class Committed(NamedTuple):
 class Commit:
     """The offsets of one request while their batch is being appended.
 
-    `producer_id` is that of the transaction they belong to, -1 for none. `committed` says how that transaction ended,
-    if it ended before the append completed. `batch_offset` is its offset in the log, -1 while unknown.
+    `producer_id` is that of the transaction they belong to, -1 for none. `markers`: offsets of markers of this producer
+    that were heard of before the append, and whether each one commits. `batch_offset` is its offset in the log, -1
+    while unknown.
     """
 
-    __slots__ = ("batch_offset", "committed", "offsets", "producer_id")
+    __slots__ = ("batch_offset", "markers", "offsets", "producer_id")
 
     def __init__(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], producer_id: int) -> None:
         self.offsets = dict(offsets)
         self.producer_id = producer_id
-        self.committed: bool | None = None
+        self.markers: list[tuple[int, bool]] = []
         self.batch_offset = NO_BATCH
 
 
@@ -99,6 +103,10 @@ class GroupOffsets:
         """The producers of transactions that this group waits for."""
         return {*self._transactions, *(commit.producer_id for commit in self._commits)} - {NO_PRODUCER_ID}
 
+    def waits_for(self, producer_id: int) -> bool:
+        """Whether a transaction of this producer may still decide offsets of the group."""
+        return producer_id in self._transactions or any(commit.producer_id == producer_id for commit in self._commits)
+
     def is_pending(self, partition: TopicPartition) -> bool:
         """Whether a commit of `partition` is undecided: a stable fetch must wait for it."""
         return any(partition in commit.offsets for commit in self._commits) or any(
@@ -118,10 +126,15 @@ class GroupOffsets:
         self._commits.discard(commit)
         commit.batch_offset = batch_offset
         found = {partition: Committed(batch_offset, value) for partition, value in commit.offsets.items()}
-        if commit.producer_id == NO_PRODUCER_ID or commit.committed:
+        committed: bool | None = None
+        for marker_offset, is_commit in commit.markers:
+            if marker_offset > batch_offset:
+                committed = is_commit
+                break
+        if commit.producer_id == NO_PRODUCER_ID or committed:
             for partition, each in found.items():
                 self.restore(partition, each)
-        elif commit.committed is None and found:
+        elif committed is None and found:
             self.restore_transaction(commit.producer_id, found)
 
     def failed(self, commit: Commit) -> None:
@@ -143,19 +156,22 @@ class GroupOffsets:
             if earlier is None or earlier.batch_offset < found.batch_offset:
                 known[partition] = found
 
-    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The producer's marker is in the log: its offsets become valid, or are dropped.
+    def end_transaction(self, producer_id: int, *, is_commit: bool, marker_offset: int) -> None:
+        """The producer's marker is in the log, there: its offsets before that become valid, or are dropped.
 
-        A commit still being appended belongs to the same transaction: the next one cannot begin before this
-        one's markers are written.
+        Of a commit that is still being appended it counts once its offset is known.
         """
         for commit in self._commits:
             if commit.producer_id == producer_id:
-                commit.committed = is_commit
-        ended = self._transactions.pop(producer_id, {})
-        if is_commit:
-            for partition, found in ended.items():
+                commit.markers.append((marker_offset, is_commit))
+        behind: dict[TopicPartition, Committed] = {}
+        for partition, found in self._transactions.pop(producer_id, {}).items():
+            if found.batch_offset > marker_offset:
+                behind[partition] = found
+            elif is_commit:
                 self.restore(partition, found)
+        if behind:
+            self._transactions[producer_id] = behind
 
     # --- removal -----------------------------------------------------------------------------------------------------
 

@@ -25,12 +25,13 @@ class OpenTransactions:
         for producer_id in group.offsets.open_producers:
             self._drop(producer_id, group.group_id)
 
-    def failed(self, producer_id: int, group: Group) -> None:
-        """A commit of `producer_id` failed: the group may have nothing else of that transaction."""
-        if producer_id not in group.offsets.open_producers:
+    def settled(self, producer_id: int, group: Group) -> None:
+        """A commit of `producer_id` was appended or failed, or its marker came: the group may wait no more."""
+        if not group.offsets.waits_for(producer_id):
             self._drop(producer_id, group.group_id)
 
-    def ended(self, producer_id: int, group_id: str) -> None:
+    def gone(self, producer_id: int, group_id: str) -> None:
+        """There is no such group any more."""
         self._drop(producer_id, group_id)
 
     def groups_of(self, producer_id: int) -> list[str]:
