@@ -90,6 +90,11 @@ class SimClock:
         heapq.heappush(self._tasks, (deadline_ms, next(self._order), timer))
         return timer
 
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """When the next task falls due, a cancelled one included; None without any."""
+        return self._tasks[0][0] if self._tasks else None
+
     def advance(self, ms: int) -> None:
         """Move both times by `ms`, running every task that falls due, each at its own deadline."""
         until = self._monotonic_ms + ms

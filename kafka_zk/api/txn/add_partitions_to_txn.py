@@ -92,7 +92,7 @@ def _of_client(asked: AddPartitionsToTxnTransaction, ctx: RequestContext) -> Pen
         return completed(_all_with(asked, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     allowed = {
         topic: topic not in INTERNAL_TOPICS and ctx.may(Operation.WRITE, ResourceType.TOPIC, topic)
-        for topic in dict.fromkeys(partition.topic for partition in partitions)
+        for topic in dict.fromkeys(partition.topic for partition in in_turns(partitions))
     }
     return _add(asked, partitions, lambda topic: allowed[topic], ctx)
 

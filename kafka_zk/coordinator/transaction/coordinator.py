@@ -159,6 +159,7 @@ class TransactionCoordinator:
         self._is_active = False
         if self._abort_timer is not None:
             self._abort_timer.cancel()
+        self._markers.stop()
         self._completions.stop()
         self._questions.stop()
         self._manager.shutdown()
@@ -353,7 +354,7 @@ class TransactionCoordinator:
         """Blocks while it is written. All markers are written; store that, again and again if need be."""
 
         def stored(code: ErrorCode) -> None:
-            if code is ErrorCode.NONE or self._manager.load_of(transaction) is None:
+            if code is ErrorCode.NONE or not self._is_active or self._manager.load_of(transaction) is None:
                 return
             log.warning("[TransactionCoordinator] Storing the end of %s again: %s", transaction, code.name)
             self._waiting_to_store += 1

@@ -1,8 +1,8 @@
 """Sends the markers of decided transactions to the leaders of their partitions, until each has its own.
 
 Role        Acts, through PeerChannels: what waits for one broker goes to it in one request, and one is on its way.
-            What this broker leads it writes itself, in a background task. Nothing else here switches: it is driven by
-            answers and timers.
+            What this broker leads it writes itself, in a background task; what is tried again is in one, too, for
+            there may be thousands. Nothing else here switches: it is driven by answers and timers.
 Invariants  `done` of a transaction is called once, when no partition of it wants a marker any more. It is not called
             if the transaction is no longer wanted: another coordinator has it.
             A partition whose leader is unknown, down or moving is tried again; one that was deleted wants none. What
@@ -23,7 +23,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import Final, Protocol
 
-from kafka_zk.clock import Clock
+from kafka_zk.clock import Clock, Timer
 from kafka_zk.coordinator.tasks import Tasks
 from kafka_zk.coordinator.transaction.marker_writer import Codes
 from kafka_zk.giving_way import in_slices
@@ -46,6 +46,9 @@ LONGEST_RETRY_MS = 640
 
 REFUSED_RETRY_MS = 60_000
 """Until a partition that knows a newer epoch is tried again."""
+
+MOST_IN_A_REQUEST = 500
+"""Partitions, if one transaction has no more: making the request and taking its answer keep the others waiting."""
 
 log = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
 
@@ -179,14 +182,27 @@ class MarkerSender:
         self._unknown: list[_Part] = []
         """Which the metadata does not have; the next question asks about them."""
         self._again: list[_Part] = []
-        self._has_timer = False
+        self._refused: deque[tuple[int, _Part]] = deque()
+        """When they are tried again, the next ones first."""
+        self._retry_timer: Timer | None = None
+        self._refused_timer: Timer | None = None
         self._retry_ms = RETRY_MS
-        metadata_cache.on_change(lambda _changed, _deleted: self._look_for_leaders())
+        self._is_looking = False
+        """A task that looks for leaders has not begun yet."""
+        self._is_stopped = False
+        metadata_cache.on_change(lambda _changed, _deleted: self._look_soon())
 
     @property
     def unknown_destination_count(self) -> int:
         """How many transactions wait for a leader to send to."""
         return len(self._homeless)
+
+    def stop(self) -> None:
+        """Send nothing any more. Whoever loads a transaction next has all its markers written once more."""
+        self._is_stopped = True
+        for timer in (self._retry_timer, self._refused_timer):
+            if timer is not None:
+                timer.cancel()
 
     def send(self, markers: Markers) -> None:
         """Have every partition get its marker. `done` may be called at once."""
@@ -222,11 +238,12 @@ class MarkerSender:
     def _send_next(self, broker_id: int) -> None:
         """Send all that waits for a broker, unless it has not answered yet."""
         waiting = self._waiting[broker_id]
-        if broker_id in self._busy or not waiting:
+        if broker_id in self._busy or self._is_stopped:
             return
         sent: dict[int, _Part] = {}
         later: list[_Part] = []
-        while waiting:
+        count = 0
+        while waiting and count < MOST_IN_A_REQUEST:
             part = waiting.popleft()
             if not part[0].is_wanted():
                 continue
@@ -235,6 +252,7 @@ class MarkerSender:
                 later.append(part)
             else:
                 sent[part[0].producer_id] = part
+                count += len(part[1])
         waiting.extend(later)
         if not sent:
             return
@@ -267,6 +285,8 @@ class MarkerSender:
 
     def _answered(self, broker_id: int, sent: dict[int, _Part], answer: Pending[WriteTxnMarkersResponse]) -> None:
         self._busy.discard(broker_id)
+        if self._is_stopped:
+            return
         if answer.error is not None:
             log.info("Sending %d markers to broker %d again: %s", len(sent), broker_id, answer.error)
             self._again.extend(sent.values())
@@ -289,7 +309,7 @@ class MarkerSender:
 
     def _take(self, part: _Part, codes: dict[TopicPartition, ErrorCode]) -> None:
         markers, partitions = part
-        if not markers.is_wanted():
+        if self._is_stopped or not markers.is_wanted():
             return
         by_outcome: defaultdict[_Outcome, list[TopicPartition]] = defaultdict(list)
         for partition in partitions:
@@ -306,8 +326,9 @@ class MarkerSender:
             self._await_retry()
         if refused:
             markers.was_refused = True
-            retry_ms = self._clock.monotonic_ms() + REFUSED_RETRY_MS
-            self._clock.call_at(retry_ms, lambda: self._route_all([(markers, refused)]))
+            self._refused.append((self._clock.monotonic_ms() + REFUSED_RETRY_MS, (markers, refused)))
+            if len(self._refused) == 1:
+                self._await_refused()
         self._end(markers, by_outcome[_Outcome.ENDED])
 
     def _end(self, markers: Markers, partitions: list[TopicPartition]) -> None:
@@ -321,19 +342,40 @@ class MarkerSender:
                 markers.done()
 
     def _await_retry(self) -> None:
-        if not self._has_timer:
-            self._has_timer = True
-            self._clock.call_at(self._clock.monotonic_ms() + self._retry_ms, self._retry)
+        if self._retry_timer is None and not self._is_stopped:
+            self._retry_timer = self._clock.call_at(
+                self._clock.monotonic_ms() + self._retry_ms, lambda: self._tasks.later(self._retry)
+            )
 
     def _retry(self) -> None:
-        self._has_timer = False
+        """Blocks."""
+        self._retry_timer = None
         self._retry_ms = min(2 * self._retry_ms, LONGEST_RETRY_MS)
         again, self._again = self._again, []
         self._route_all(again)
         self._look_for_leaders()
 
+    def _await_refused(self) -> None:
+        self._refused_timer = self._clock.call_at(self._refused[0][0], lambda: self._tasks.later(self._retry_refused))
+
+    def _retry_refused(self) -> None:
+        """Blocks."""
+        now_ms = self._clock.monotonic_ms()
+        due: list[_Part] = []
+        while self._refused and self._refused[0][0] <= now_ms:
+            due.append(self._refused.popleft()[1])
+        if self._refused:
+            self._await_refused()
+        self._route_all(due)
+
+    def _look_soon(self) -> None:
+        if self._homeless and not self._is_looking:
+            self._is_looking = True
+            self._tasks.later(self._look_for_leaders)
+
     def _look_for_leaders(self) -> None:
-        """Look for those that were unknown or down, as the metadata is now."""
+        """Blocks. Look for those that were unknown or down, as the metadata is now."""
+        self._is_looking = False
         homeless, self._homeless = self._homeless, []
         self._route_all(homeless)
 
@@ -361,10 +403,20 @@ class MarkerSender:
             log.info("No markers for %s of %r: these partitions were deleted", deleted, markers.transactional_id)
             self._end(markers, deleted)
 
-    def _route_all(self, parts: list[_Part]) -> None:
-        for markers, partitions in parts:
-            if markers.is_wanted():
-                self._route(markers, partitions)
+    def _route_all(self, parts: Iterable[_Part]) -> None:
+        """Blocks."""
+        waiting = deque(parts)
+        try:
+            for _ in in_slices(range(len(waiting))):
+                markers, partitions = waiting[0]
+                if markers.is_wanted():
+                    self._route(markers, partitions)
+                waiting.popleft()
+        finally:
+            # Of an unexpected error, too: the first one of these, and what follows it, is tried again.
+            self._again.extend(waiting)
+            if waiting:
+                self._await_retry()
 
 
 def _marker(markers: Markers, partitions: list[TopicPartition]) -> WritableTxnMarker:

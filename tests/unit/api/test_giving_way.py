@@ -22,6 +22,7 @@ from kafka_zk.api.data import fetch, produce
 from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
 from kafka_zk.api.group.list_groups import list_groups
 from kafka_zk.api.late_answers import then_apart
+from kafka_zk.api.txn.add_partitions_to_txn import FROM_BROKERS
 from kafka_zk.coordinator.transaction.coordinator import Initialized
 from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.errors import CloseConnection
@@ -29,12 +30,18 @@ from kafka_zk.network.parts import IN_MEMORY
 from kafka_zk.network.pending import Pending, completed
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
+from kafka_zk.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafka_zk.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_zk.protocol.messages.list_groups import ListGroupsRequest
 from kafka_zk.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kafka_zk.protocol.value import list_fields
 from tests.support.worst_requests import worst_requests
+from tests.unit.coordinator.transaction.transaction_world import world
 from tests.unit.replication.broker import Broker, produce_request, records
 
 pytestmark = pytest.mark.interpreted
@@ -44,6 +51,9 @@ CALLS_PER_TURN = 600
 """A tenth of a millisecond: 128 elements whose declaration says how they are coded, or some that are handled."""
 
 PATIENCE_MS = 60_000
+
+NAMED_COUNT = 20_000
+"""Partitions of one request: 80 KB."""
 
 SERVED = tuple(api.name for api in load())
 
@@ -152,6 +162,46 @@ def test_the_worst_requests_give_way(broker: Broker, monkeypatch: pytest.MonkeyP
             turns.watch(lambda frame=frame: dispatcher.handle(frame, client))
         assert turns.count > 10, worst.name
         assert turns.longest[0] <= CALLS_PER_TURN, (worst.name, turns.longest)
+
+
+@pytest.mark.parametrize("version", [3, 4], ids=["of a client", "of a broker"])
+def test_very_many_partitions_for_a_coordinator_that_loads_are_refused_in_turns(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """A thousand partitions, each named again and again: every one has an answer."""
+    broker.update_metadata({"t": dict.fromkeys(range(1000), 1)})
+    topics = [AddPartitionsToTxnTopic(name="t", partitions=[index % 1000 for index in range(NAMED_COUNT)])]
+    if version < FROM_BROKERS:
+        request = AddPartitionsToTxnRequest(v3_and_below_transactional_id="id", v3_and_below_topics=topics)
+    else:
+        asked = AddPartitionsToTxnTransaction(transactional_id="id", producer_id=0, producer_epoch=0, topics=topics)
+        request = AddPartitionsToTxnRequest(transactions=[asked])
+    served = next(api for api in broker.registry if api.name == "AddPartitionsToTxn")
+    frame = frame_of(served.key, version, served.request.encode(request, version))
+    with world() as scene:
+        broker.services.transaction_coordinator = scene.coordinator
+        partition = scene.partition_of("id")
+        scene.resign(partition)
+        scene.log.led.add(partition)
+        scene.epochs[partition] += 1
+        scene.coordinator.leadership.on_leadership_change([scene._led(partition)], [])
+        assert scene.state("id") == "COORDINATOR_LOAD_IN_PROGRESS"
+        client: Any = Client()
+        turns = Turns(monkeypatch)
+        answer = turns.watch(lambda: Dispatcher(broker.services, broker.registry).handle(frame, client))
+        assert isinstance(answer, Deferred)
+        parts = answer.result(PATIENCE_MS)
+    assert turns.count > 1000
+    assert turns.longest[0] <= CALLS_PER_TURN, turns.longest
+    answered = b"".join(bytes(part) for part in parts)[4:]
+    position = decode_response_header(answered, response_header_is_flexible(served.key, version))[1]
+    response: Any = served.response.decode(answered, version, position)
+    if version < FROM_BROKERS:
+        (topic,) = response.results_by_topic_v3_and_below
+    else:
+        ((topic,),) = (each.topic_results for each in response.results_by_transaction)
+    codes = [each.partition_error_code for each in topic.results_by_partition]
+    assert codes == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * NAMED_COUNT
 
 
 def described(broker: Broker) -> list[Any]:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
+import math
+import sys
+from itertools import pairwise
+from types import FrameType
+from typing import Any
 
-from kafka_zk.coordinator.transaction.markers import LONGEST_RETRY_MS, REFUSED_RETRY_MS, RETRY_MS, USUAL
-from kafka_zk.protocol.errors import ErrorCode
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_zk import giving_way
+from kafka_zk.coordinator.transaction.markers import (
+    LONGEST_RETRY_MS,
+    MOST_IN_A_REQUEST,
+    REFUSED_RETRY_MS,
+    RETRY_MS,
+    USUAL,
+)
+from kafka_zk.protocol.errors import ErrorCode, NotEnoughReplicas
 from kafka_zk.zk.errors import ConnectionClosed
-from tests.unit.coordinator.transaction.transaction_world import OWN, T0, T1, T2, World, both
+from tests.unit.coordinator.transaction.transaction_world import OWN, T0, T1, T2, World, both, world
 
 IDS = ["a", "b", "c"]
 
@@ -158,7 +173,7 @@ def test_a_leader_that_is_down_is_waited_for(scene: World) -> None:
     scene.leaders.alive.discard(1)
     decided(scene, T0, T2)
     assert scene.coordinator._markers.unknown_destination_count == 1
-    scene.passes(10_000)
+    scene.passes_slowly(10_000)
     assert scene.state() == "PrepareCommit" and [broker for broker, _ in scene.leaders.requests] == [2]
     scene.leaders.leaders[T0] = 2
     scene.leaders.changed()
@@ -178,8 +193,8 @@ def test_a_lost_connection_costs_a_retry(scene: World) -> None:
 def test_retries_become_rare_while_nothing_is_taken_and_frequent_again_after(scene: World) -> None:
     scene.leaders.cut = True
     decided(scene, T0)
-    scene.passes(10_000)
-    assert len(scene.leaders.requests) < 10_000 / LONGEST_RETRY_MS + 10
+    scene.passes_slowly(10_000)
+    assert 10_000 / LONGEST_RETRY_MS < len(scene.leaders.requests) < 10_000 / LONGEST_RETRY_MS + 10
     scene.leaders.cut = False
     scene.passes(LONGEST_RETRY_MS)
     assert scene.state() == "CompleteCommit"
@@ -209,7 +224,7 @@ def test_a_partition_that_the_metadata_does_not_have_yet_is_waited_for(scene: Wo
     scene.leaders.cut = False
     known, scene.leaders.leaders = scene.leaders.leaders, {}
     scene.lead(partition)
-    scene.passes(10_000)
+    scene.passes_slowly(10_000)
     assert scene.state() == "PrepareCommit" and not scene.leaders.markers
     scene.leaders.leaders = known
     scene.passes(LONGEST_RETRY_MS)
@@ -240,9 +255,9 @@ def test_a_partition_that_knows_a_newer_epoch_is_tried_again_rarely(
     scene.passes(REFUSED_RETRY_MS - 1)
     assert len(scene.leaders.requests) == 1
     assert scene.state() == "PrepareCommit" and scene.found().partitions == {T0}, "shown as what is left to do"
-    scene.passes(2 * REFUSED_RETRY_MS)
+    scene.passes_slowly(2 * REFUSED_RETRY_MS)
     assert scene.state() == "PrepareCommit"
-    scene.passes(REFUSED_RETRY_MS)
+    scene.passes_slowly(REFUSED_RETRY_MS)
     assert scene.state() == "CompleteCommit"
     assert caplog.text.count("refused its marker") == 1
 
@@ -252,7 +267,7 @@ def test_markers_of_a_lost_partition_are_no_longer_sent(scene: World) -> None:
     decided(scene, T0)
     scene.resign(scene.partition_of("id"))
     before = len(scene.leaders.requests)
-    scene.passes(10_000)
+    scene.passes_slowly(10_000)
     assert len(scene.leaders.requests) == before
 
 
@@ -270,3 +285,139 @@ def test_69_after_a_move_and_back_each_partition_ends_once_more_at_most_and_the_
     scene.leaders.speak()
     scene.settle()
     assert scene.history().count("CompleteCommit") == 1
+
+
+@given(st.lists(st.sampled_from(["away", "back", "soon", "later", "answer"]), max_size=14))
+def test_a_refused_marker_is_sent_by_the_coordinator_of_the_moment_and_once_a_minute(steps: list[str]) -> None:
+    """The timers of an earlier one run out all the same, while the partition of __transaction_state is here again."""
+    with world() as scene:
+        scene.leaders.refusals[T0] = [ErrorCode.TRANSACTION_COORDINATOR_FENCED] * 100
+        partition, is_here, sent = scene.partition_of("id"), True, []
+        send = scene.leaders.send
+
+        def note_and_send(broker_id: int, request: Any) -> Any:
+            assert is_here, "what another broker coordinates is not sent"
+            sent.extend((marker.coordinator_epoch, scene.clock.monotonic_ms()) for marker in request.markers)
+            return send(broker_id, request)
+
+        scene.leaders.send = note_and_send  # type: ignore[method-assign]
+        decided(scene, T0)
+        for step in steps:
+            count = len(sent)
+            if step == "away" and is_here:
+                scene.resign(partition)
+                is_here = False
+            elif step == "back" and not is_here:
+                is_here = True
+                scene.lead(partition)
+            elif step == "soon":
+                scene.passes(REFUSED_RETRY_MS // 3)
+            elif step == "later":
+                scene.passes_slowly(REFUSED_RETRY_MS)
+            elif step == "answer" and is_here:
+                scene.leaders.silent = not scene.leaders.silent
+                scene.leaders.speak()
+            assert all(epoch == scene.epochs[partition] for epoch, _ in sent[count:]), f"one of {sent} is stale"
+        for (epoch, at_ms), (next_epoch, next_ms) in pairwise(sent):
+            assert epoch != next_epoch or next_ms - at_ms >= REFUSED_RETRY_MS
+        if not is_here:
+            is_here = True
+            scene.lead(partition)
+        scene.leaders.silent = False
+        scene.leaders.speak()
+        scene.settle()
+        scene.leaders.refusals.clear()
+        scene.passes_slowly(REFUSED_RETRY_MS)
+        assert scene.history().count("CompleteCommit") == 1
+        assert [each.coordinator_epoch for each in scene.leaders.markers] == [scene.epochs[partition]]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.INVALID_PRODUCER_EPOCH])
+def test_a_stop_while_a_marker_waits_for_its_replicas_leaves_it_to_the_next_start(
+    scene: World, caplog: pytest.LogCaptureFixture, code: ErrorCode
+) -> None:
+    scene.leaders.leaders[T0], scene.leaders.silent, scene.own.is_behind = OWN, True, True
+    producer = decided(scene, T0, T2)
+    stopped, requests = scene.own, len(scene.leaders.requests)
+    assert (len(stopped.written), requests) == (1, 1)
+    scene.stop()
+    caplog.clear()
+    # Connections are closed behind it, and the replicas are waited for until the ReplicaManager stops.
+    scene.leaders.forget()
+    stopped.replicate(code)
+    scene.leaders.changed()
+    scene.clock.advance(2 * REFUSED_RETRY_MS)
+    assert (len(stopped.written), len(scene.leaders.requests)) == (1, requests)
+    assert scene.coordinator._completions.is_idle, "nothing is left to a greenlet that is gone"
+    assert scene.history()[-1] == "PrepareCommit" and not caplog.messages
+    scene.leaders.silent = False
+    scene.start_again()
+    assert scene.history()[-1] == "CompleteCommit"
+    assert scene.leaders.ends(producer) == both([T0, T2], commit=True)
+
+
+def test_a_last_record_that_is_refused_to_a_stopped_coordinator_is_not_tried_again(
+    scene: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.leaders.silent = True
+    decided(scene, T0)
+    scene.log.holds_back = True
+    scene.leaders.speak()
+    scene.settle()
+    (last,) = scene.log.held
+    scene.stop()
+    caplog.clear()
+    last.refuse(NotEnoughReplicas())
+    assert not scene.coordinator._waiting_to_store and not caplog.messages
+
+
+@pytest.mark.interpreted
+def test_thousands_that_are_tried_again_at_once_keep_nobody_waiting(
+    scene: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have a turn between two of them, and no request has all. Counted, never timed."""
+    monkeypatch.setattr(giving_way, "SLICE_S", -math.inf)
+    scene.leaders.cut = True
+    count = 2 * MOST_IN_A_REQUEST
+    transactions = [f"id-{number}" for number in range(count)]
+    for each in transactions:
+        decided(scene, T0, transactional_id=each)
+    scene.leaders.alive.discard(1)
+    scene.passes(LONGEST_RETRY_MS)
+    assert scene.coordinator._markers.unknown_destination_count == count
+    scene.leaders.alive.add(1)
+    scene.leaders.cut, scene.leaders.silent = False, True
+    scene.leaders.requests.clear()
+    calls = [0]
+    monkeypatch.setattr(giving_way._turn, "pause", lambda: calls.append(0))
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        calls[-1] += event == "call"
+
+    sys.setprofile(note)
+    try:
+        scene.coordinator._markers._look_for_leaders()
+    finally:
+        sys.setprofile(None)
+    assert len(calls) > count and max(calls) < 50
+    while scene.leaders.requests[-1][1].markers:
+        known = len(scene.leaders.requests)
+        scene.leaders.speak()
+        if len(scene.leaders.requests) == known:
+            break
+    scene.settle()
+    sizes = [len(request.markers) for _, request in scene.leaders.requests]
+    assert sizes == [1, MOST_IN_A_REQUEST, MOST_IN_A_REQUEST - 1]
+    assert {scene.state(each) for each in transactions} == {"CompleteCommit"}
+
+
+def test_each_that_was_refused_has_its_own_minute(scene: World) -> None:
+    scene.leaders.refusals[T0] = [ErrorCode.INVALID_PRODUCER_EPOCH] * 4
+    for each in IDS:
+        decided(scene, T0, transactional_id=each)
+    scene.passes(REFUSED_RETRY_MS // 2)
+    decided(scene, T0, transactional_id="late")
+    scene.passes(REFUSED_RETRY_MS // 2)
+    assert [scene.state(each) for each in (*IDS, "late")] == ["CompleteCommit"] * 3 + ["PrepareCommit"]
+    scene.passes(REFUSED_RETRY_MS // 2)
+    assert scene.state("late") == "CompleteCommit"

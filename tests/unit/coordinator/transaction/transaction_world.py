@@ -162,21 +162,33 @@ class Leaders:
 
 
 class OwnPartitions:
-    """What the coordinator's own broker leads."""
+    """What the coordinator's own broker leads. While `is_behind`, the replicas have a marker when `replicate` is
+    called."""
 
     def __init__(self, leaders: Leaders) -> None:
         self._leaders = leaders
         self.written: list[WritableTxnMarker] = []
+        self.is_behind = False
+        self._waiting: list[tuple[Pending[dict[TopicPartition, ErrorCode]], dict[TopicPartition, ErrorCode]]] = []
 
     def write(self, marker: WritableTxnMarker) -> Pending[dict[TopicPartition, ErrorCode]]:
         self.written.append(marker)
-        return completed(
-            {
-                TopicPartition(topic.name, index): self._leaders.write(marker, TopicPartition(topic.name, index))
-                for topic in marker.topics
-                for index in topic.partition_indexes
-            }
-        )
+        codes = {
+            TopicPartition(topic.name, index): self._leaders.write(marker, TopicPartition(topic.name, index))
+            for topic in marker.topics
+            for index in topic.partition_indexes
+        }
+        if not self.is_behind:
+            return completed(codes)
+        answer: Pending[dict[TopicPartition, ErrorCode]] = Pending()
+        self._waiting.append((answer, codes))
+        return answer
+
+    def replicate(self, code: ErrorCode = ErrorCode.NONE) -> None:
+        """The replicas have what waits for them; or it waited too long, and gets `code`."""
+        waiting, self._waiting = self._waiting, []
+        for answer, codes in waiting:
+            answer.complete({partition: code or each for partition, each in codes.items()})
 
 
 class World:
@@ -186,6 +198,7 @@ class World:
         self.clock = SimClock() if clock is None else clock
         self.log = MemoryLog()
         self.leaders = Leaders()
+        self.own = OwnPartitions(self.leaders)
         self.next_id = 1_000
         self.epochs = dict.fromkeys(range(COUNT), 0)
         self.config: Any = SimpleNamespace(
@@ -212,7 +225,7 @@ class World:
             metrics=MetricsRegistry(self.clock),
             peers=peers,
             broker_id=OWN,
-            marker_writer=OwnPartitions(self.leaders),
+            marker_writer=self.own,
             producer_ids=ids,
             state_partition_count=lambda: COUNT,
             gone_partitions=self.leaders.gone,
@@ -226,6 +239,13 @@ class World:
 
     def stop(self) -> None:
         self.coordinator.shutdown()
+
+    def start_again(self) -> None:
+        """Another process, which leads both partitions as of the next epochs."""
+        self.own = OwnPartitions(self.leaders)
+        self.coordinator = self._made()
+        for partition in range(COUNT):
+            self.lead(partition)
 
     # --- leadership --------------------------------------------------------------------------------------------------
 
@@ -317,6 +337,14 @@ class World:
     def passes(self, ms: int) -> None:
         self.clock.advance(ms)
         self.settle()
+
+    def passes_slowly(self, ms: int) -> None:
+        """What timers begin is done before the next ones run."""
+        until_ms = self.clock.monotonic_ms() + ms
+        while (now_ms := self.clock.monotonic_ms()) < until_ms:
+            next_ms = self.clock.next_deadline_ms
+            self.clock.advance(max(0, min(until_ms, until_ms if next_ms is None else next_ms) - now_ms))
+            self.settle()
 
 
 @contextmanager
