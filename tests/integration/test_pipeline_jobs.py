@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fastavro
+import pyarrow.dataset
 import pytest
 
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
+from kafka_zk.client.consumer.records import ConsumerRecord
+from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from kafka_zk.client.range_writing.arrivals import ProducerIdentity
-from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
+from kafka_zk.client.range_writing.sequenced_writer import BYTES, SequencedWriter
+from kafka_zk.client.range_writing.shared_transaction import SharedTransaction
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Record
 from kafka_zk.spark.jobs import audit
@@ -281,6 +285,90 @@ def sent(kafka: Librdkafka, topic: str, count: int) -> Counter[tuple[bytes | Non
     return Counter((message.key(), int(json.loads(message.value() or b"")["id"])) for message in messages)
 
 
+def fill_in_transactions(kafka: Librdkafka, topic: str) -> list[str]:
+    """Two transactions that are committed and two that are not; of each partition what is committed."""
+    given = {"bootstrap.servers": kafka.bootstrap, "value.serializer": "StringSerializer", "key.serializer": BYTES}
+    with KafkaProducer({**given, "transactional.id": f"{topic}-writer"}) as producer:
+        producer.init_transactions()
+        for number in range(4):
+            producer.begin_transaction()
+            for partition in range(PARTITIONS):
+                for n in range(5):
+                    producer.send(topic, f"{number} {n}", partition=partition)
+            if number % 2:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+    return [f"{number} {n}" for number in (0, 2) for n in range(5)]
+
+
+def mirror_in_transactions(kafka: Librdkafka, source: str, folder: Path) -> dict[str, object]:
+    return {
+        "topics": source,
+        "rename": {source: f"{source}-mirrored"},
+        "target_bootstrap_server": kafka.bootstrap,
+        "create_topics": True,
+        "checkpoint": str(folder / "mirror"),
+        "offsets_path": str(folder / "offsets"),
+        "transactional": True,
+    }
+
+
+def test_readers_of_a_mirror_in_transactions_see_a_batch_whole_or_not_at_all(
+    job: RunJob, kafka: Librdkafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = kafka.topic(partitions=PARTITIONS)
+    expected = fill_in_transactions(kafka, source)
+    given = mirror_in_transactions(kafka, source, tmp_path)
+    places = [TopicPartition(f"{source}-mirrored", number) for number in range(PARTITIONS)]
+
+    def seen() -> list[list[str]]:
+        return [[str(record.value) for record in read_committed(kafka, place)] for place in places]
+
+    def ends() -> list[int]:
+        return [end_of(kafka, *place) for place in places]
+
+    def run_ends(_: SharedTransaction) -> None:
+        raise InterruptedError("the run ends here")
+
+    with monkeypatch.context() as patch:
+        # All records are there.
+        patch.setattr(SharedTransaction, "commit", run_ends)
+        with pytest.raises(Exception, match="the run ends here"):
+            job("mirror", **given)
+    assert min(ends()) >= len(expected) and seen() == [[]] * PARTITIONS
+    job("mirror", **given)
+    assert seen() == [expected] * PARTITIONS
+    # Cut off after the commit: the next run finds it, and its table names the offsets that readers see.
+    before = ends()
+    forget_the_last_batch(tmp_path / "mirror")
+    shutil.rmtree(tmp_path / "offsets" / "batch=0")
+    job("mirror", **given)
+    assert ends() == before
+    rows = pyarrow.dataset.dataset(tmp_path / "offsets", format="parquet").to_table().to_pylist()
+    told = {(row["partition"], row["target_offset"] + n) for row in rows for n in range(row["record_count"])}
+    assert told == {(each.partition, record.offset) for each in places for record in read_committed(kafka, each)}
+
+
+def test_a_mirror_in_transactions_waits_for_what_is_open(job: RunJob, kafka: Librdkafka, tmp_path: Path) -> None:
+    source = kafka.topic()
+    given = mirror_in_transactions(kafka, source, tmp_path)
+    client = {"bootstrap.servers": kafka.bootstrap, "value.serializer": "StringSerializer", "key.serializer": BYTES}
+    with KafkaProducer({**client, "transactional.id": f"{source}-writer"}) as producer:
+        producer.init_transactions()
+        kafka.write(source, [Written(b"before")])
+        producer.begin_transaction()
+        producer.send(source, "a", partition=0).result(30)
+        kafka.write(source, [Written(b"between")])
+        job("mirror", **given)
+        place = TopicPartition(f"{source}-mirrored", 0)
+        assert [record.value for record in read_committed(kafka, place)] == ["before"]
+        producer.send(source, "b", partition=0)
+        producer.commit_transaction()
+    job("mirror", **given)
+    assert [record.value for record in read_committed(kafka, place)] == ["before", "a", "between", "b"]
+
+
 def sums_of_keys(filled: str, target: str, checkpoint: Path) -> dict[str, object]:
     """A transform that writes a row a key and batch, in update mode: through foreachBatch."""
     return {
@@ -303,14 +391,18 @@ def forget_the_last_batch(checkpoint: Path) -> None:
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
 
-def committed(kafka: Librdkafka, topic: str) -> list[tuple[bytes | None, str]]:
-    """Keys and values of all that was committed in partition 0, sorted by value."""
-    place = TopicPartition(topic, 0)
+def read_committed(kafka: Librdkafka, place: TopicPartition) -> list[ConsumerRecord]:
+    """All that was committed in a partition."""
     with Consumers(kafka.bootstrap) as consumers:
         consumer = consumers(isolation_level="read_committed")
         consumer.assign([place])
         end = consumer.end_offsets([place])[place]
-        found = poll_until([consumer], lambda: consumer.position(place) >= end)
+        return poll_until([consumer], lambda: consumer.position(place) >= end)
+
+
+def committed(kafka: Librdkafka, topic: str) -> list[tuple[bytes | None, str]]:
+    """Keys and values in partition 0, sorted by value."""
+    found = read_committed(kafka, TopicPartition(topic, 0))
     return sorted(((record.key, record.value) for record in found), key=lambda pair: str(pair[1]))
 
 

@@ -13,7 +13,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, bootstrap_addresses
@@ -33,6 +33,7 @@ from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.network.settings import metadata_settings, network_settings
 from kafka_zk.client.producer.futures import RecordFuture, RecordMetadata, failed_future
+from kafka_zk.client.producer.idempotence import ProducerState
 from kafka_zk.client.producer.interceptors import Interceptors, ProducerRecord, interceptors_of
 from kafka_zk.client.producer.murmur2 import partition_for_key
 from kafka_zk.client.producer.partitioners import Partitioner, RoundRobinPartitioner
@@ -327,6 +328,21 @@ class KafkaProducer:
         transactions = self._transactional()
         if offsets:
             self._await("send-offsets", lambda: transactions.send_offsets(offsets, group_metadata))
+
+    @property
+    def producer_state(self) -> ProducerState:
+        """The id and epoch that `init_transactions` got. Raises IllegalStateException without transactional.id."""
+        return self._transactional().producer
+
+    def share_transaction(self, partitions: Iterable[TopicPartition]) -> None:
+        """Blocks for at most max.block.ms. Add partitions whose records others send, as this producer, with sequences
+        from 0 on; this one sends none there. Java's producer has no such call.
+
+        Raises TimeoutException, ProducerFenced, TopicAuthorizationFailed, IllegalStateException, KafkaException.
+        """
+        result = self._transactional().add_partitions(partitions)
+        self._client.wakeup()
+        result.wait(self._settings.max_block_ms)
 
     def commit_transaction(self) -> None:
         """Blocks for at most max.block.ms. Send what is left, then commit: all records of the transaction, or none.

@@ -112,6 +112,16 @@ class RangeReader:
         for found in self._reading(partition, end_offset, NULL_UUID).answers(start_offset):
             yield from found.headers
 
+    def decided_headers(
+        self, partition: TopicPartition, start_offset: int, end_offset: int
+    ) -> Iterator[tuple[BatchHeader, bool]]:
+        """As `headers`, with whether a transaction that was aborted wrote it. For a reader of committed records: it
+        waits for transactions that are open."""
+        assert self._settings.read_committed, "what is undecided is not told apart"
+        for found in self._reading(partition, end_offset, NULL_UUID).answers(start_offset):
+            for header in found.headers:
+                yield header, header.base_offset in found.aborted
+
     def _reading(self, partition: TopicPartition, end_offset: int, topic_id: UUID) -> _Reading:
         return _Reading(self._client, self._metadata, self._settings, self._clock, partition, end_offset, topic_id)
 

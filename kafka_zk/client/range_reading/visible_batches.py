@@ -26,6 +26,8 @@ class VisibleBatches:
     """Only part of a batch was received."""
     headers: list[BatchHeader]
     """The headers of all batches, also of those without anything to read."""
+    aborted: set[int]
+    """The base offsets of batches of aborted transactions, for a reader of committed records."""
 
 
 class AbortedTransactions:
@@ -68,6 +70,7 @@ def visible_batches(
     """
     seen: list[Batch] = []
     headers: list[BatchHeader] = []
+    hidden: set[int] = set()
     next_offset, count = position, 0
     for batch in batches(data):
         count += 1
@@ -76,6 +79,8 @@ def visible_batches(
             next_offset = max(next_offset, header.base_offset)
             break
         is_hidden = aborted is not None and aborted.hides(batch)
+        if is_hidden:
+            hidden.add(header.base_offset)
         if not is_hidden and not header.is_control and header.last_offset >= position:
             if check_crcs and not batch.is_valid():
                 raise CorruptMessage(
@@ -85,7 +90,7 @@ def visible_batches(
         if header.last_offset >= position:
             headers.append(header)
         next_offset = max(next_offset, header.next_offset)
-    return VisibleBatches(seen, next_offset, count == 0 and len(data) > 0, headers)
+    return VisibleBatches(seen, next_offset, count == 0 and len(data) > 0, headers, hidden)
 
 
 def _is_abort(batch: Batch) -> bool:

@@ -63,6 +63,8 @@ def arrivals(headers: Iterable[BatchHeader], identity: ProducerIdentity, *, star
         position = header.next_offset
         if header.producer_id != identity.producer_id:
             continue
+        if header.is_control:
+            continue
         if header.producer_epoch > identity.epoch:
             continue
         if header.producer_epoch < identity.epoch:

@@ -37,6 +37,7 @@ from kafka_zk.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.batch import NO_PRODUCER_ID
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.types import Record
 
@@ -57,13 +58,17 @@ class Overtaken(KafkaException):
 class SequencedWriter:
     """Close it, or use it in a `with`."""
 
-    def __init__(self, properties: Mapping[str, str], *, clock: Clock | None = None) -> None:
-        """A producer's properties. Blocks (resolves names). Raises ConfigException, UnsupportedSecurity."""
+    def __init__(
+        self, properties: Mapping[str, str], *, transactional_id: str | None = None, clock: Clock | None = None
+    ) -> None:
+        """A producer's properties. With `transactional_id` records belong to its open transaction, which another began
+        (shared_transaction.py). Blocks (resolves names). Raises ConfigException, UnsupportedSecurity."""
         given = {name: value for name, value in properties.items() if name in PRODUCER_KEYS}
         forced = {"acks": "all", "enable.idempotence": "true", "key.serializer": BYTES, "value.serializer": BYTES}
         config = ClientConfig(PRODUCER_KEYS, {**given, **forced})
         client_id = config.text("client.id") or "sequenced-writer"
         self._properties = dict(properties)
+        self._transactional_id = transactional_id
         self._settings = producer_settings(config)
         self._clock = clock or SystemClock()
         self._metadata = ClusterMetadata(
@@ -130,6 +135,18 @@ class SequencedWriter:
         with RangeReader({**given, "isolation.level": "read_uncommitted"}) as reader:
             return arrivals(reader.headers(partition, start, end), identity, start=start, end=end)
 
+    def committed(self, partition: TopicPartition, start: int, end: int, identity: ProducerIdentity) -> Arrivals:
+        """As `arrived`, without what a transaction wrote that was aborted. Blocks until those below `end` are over."""
+        if start >= end:
+            return Arrivals(0, ())
+        given = {name: value for name, value in self._properties.items() if name in CONSUMER_KEYS}
+        with RangeReader({**given, "isolation.level": "read_committed"}) as reader:
+            headers = (
+                header._replace(producer_id=NO_PRODUCER_ID) if is_aborted else header
+                for header, is_aborted in reader.decided_headers(partition, start, end)
+            )
+            return arrivals(headers, identity, start=start, end=end)
+
     def append(
         self,
         partition: TopicPartition,
@@ -153,13 +170,16 @@ class SequencedWriter:
             producer_id=identity.producer_id,
             producer_epoch=identity.epoch,
             base_sequence=sequence,
+            transactional=self._transactional_id is not None,
         )
 
         def build(_: int) -> ProduceRequest:
             wanted = PartitionProduceData(index=partition.partition, records=data)
             topic = TopicProduceData(name=partition.topic, partition_data=[wanted])
             timeout_ms = self._settings.request_timeout_ms
-            return ProduceRequest(transactional_id=None, acks=-1, timeout_ms=timeout_ms, topic_data=[topic])
+            return ProduceRequest(
+                transactional_id=self._transactional_id, acks=-1, timeout_ms=timeout_ms, topic_data=[topic]
+            )
 
         def read(answer: ProduceResponse) -> tuple[int, tuple[int, int]]:
             for topic in answer.responses:

@@ -49,17 +49,20 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """By source partition; `topic_ids` are the target's, as text, of topics that have one."""
+    """By source partition; `topic_ids` are the target's, as text, of topics that have one. `transactional`: what is
+    sent is in one transaction."""
 
     partitions: Mapping[TopicPartition, Sending] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    transactional: bool = False
 
     def encode(self) -> str:
         partitions = [
             [*each, sending.start, list(sending.identity), sending.sent, sending.arrived, sending.spans, sending.to]
             for each, sending in sorted(self.partitions.items())
         ]
-        return json.dumps({"partitions": partitions, "topic_ids": dict(self.topic_ids)})
+        content = {"partitions": partitions, "topic_ids": dict(self.topic_ids)}
+        return json.dumps(content | ({"transactional": True} if self.transactional else {}))
 
 
 def decode_note(text: str) -> Note:
@@ -77,10 +80,11 @@ def decode_note(text: str) -> Note:
             for topic, index, start, identity, sent, arrived, spans, *to in content["partitions"]
         },
         content["topic_ids"],
+        content.get("transactional", False),
     )
 
 
-def noted_of(notes: Iterable[Note], rename: Mapping[str, str]) -> Note:
+def noted_of(notes: Sequence[Note], rename: Mapping[str, str]) -> Note:
     """The last note of each partition, from a batch's notes in order, for the topic it is now copied to.
 
     Records sent to a topic of another name are another copy, which continues where it was when `rename` names it again.
@@ -95,7 +99,7 @@ def noted_of(notes: Iterable[Note], rename: Mapping[str, str]) -> Note:
             if is_here:
                 partitions[each] = sending
                 ids |= {topic: topic_id for topic, topic_id in note.topic_ids.items() if topic == name}
-    return Note(partitions, ids)
+    return Note(partitions, ids, any(note.transactional for note in notes))
 
 
 def renamed_partitions(
@@ -145,13 +149,28 @@ def next_sending(
 
     `end` is where the target ends, `new` an unused producer.
     """
-    arrived = joined(before.arrived, _in_order(part(before.sent, 0, found.count)))
-    left = without(wanted, arrived)
+    arrived, left = _arrived_and_left(before, found, wanted)
     if left == part(before.sent, found.count, MAX_RECORDS):
         return before
     producer_id, epoch = before.identity
     identity = ProducerIdentity(producer_id, epoch + 1) if epoch < MAX_EPOCH else new
     return Sending(end, identity, _countable(left), arrived, (*before.spans, *spans_of(before, found)), to)
+
+
+def next_transaction(
+    before: Sending, found: Arrivals, wanted: Runs, end: int, new: ProducerIdentity, to: str | None = None
+) -> Sending:
+    """As `next_sending`, where `found` was committed: all that was sent, or nothing, and nothing more comes of it."""
+    arrived, left = _arrived_and_left(before, found, wanted)
+    if not left and found.count == size(before.sent):
+        return before
+    return Sending(end, new, _countable(left), arrived, (*before.spans, *spans_of(before, found)), to)
+
+
+def _arrived_and_left(before: Sending, found: Arrivals, wanted: Runs) -> tuple[Runs, Runs]:
+    arrived = joined(before.arrived, _in_order(part(before.sent, 0, found.count)))
+    left = without(wanted, arrived)
+    return arrived, left
 
 
 def first_sending(wanted: Runs, end: int, identity: ProducerIdentity, to: str | None = None) -> Sending:

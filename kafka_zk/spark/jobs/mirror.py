@@ -1,7 +1,8 @@
 """mirror: topics from one cluster to another, keeping partitions and order, with an offset translation table.
 
 Guarantee   Each record once (see copy_plan.py). A batch's offsets are fixed by the query's checkpoint; which of them
-            are sent is noted before the first is, so that deletions in the source meanwhile change nothing.
+            are sent is noted before the first is, so that deletions in the source meanwhile change nothing. With
+            `transactional` all of a batch is one transaction: readers of committed records see it whole or not at all.
 Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition, source_offset, target_offset,
             record_count, target_topic. With `groups` their committed offsets are translated by it at the end of each
             run; a group that has members in the target is refused by the target's coordinator. The folder belongs to
@@ -11,9 +12,12 @@ Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition,
 from __future__ import annotations
 
 import uuid
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from kafka_zk.client.range_writing.shared_transaction import SharedTransaction
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.jobs.carried_groups import TABLE, carry_group, read_table
 from kafka_zk.spark.jobs.cluster import (
     MakeTopics,
@@ -31,6 +35,7 @@ from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import read_stream, source_options
 from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
+from kafka_zk.spark.sources.kafka.exactly_once import TRANSACTION_TIMEOUT_MS
 from kafka_zk.spark.sources.subscription import read_subscription
 
 if TYPE_CHECKING:
@@ -38,6 +43,9 @@ if TYPE_CHECKING:
 
     from kafka_zk.spark.settings.declaration import Settings
 
+ISOLATION, COMMITTED = "isolation.level", "read_committed"
+PREFIX = "kafka_zk-mirror-"
+"""Of transactional ids."""
 OWNER = "_mirror"
 """A file in the checkpoint and in the folder of the table: the same text in both."""
 
@@ -55,6 +63,8 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
     source = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
     target = cluster_properties(settings.text("target-bootstrap-server"), settings.mapping("target-kafka"))
     rename, offsets_path = settings.mapping("rename"), settings.text("offsets-path")
+    if settings.flag("transactional"):
+        settings = settings.with_mapping("kafka", committed_only(settings.mapping("kafka")))
     read = read_subscription(source_options(settings))
     refuse_own_source(read, source, target, *(rename.get(topic, topic) for topic in settings.texts("topics")))
     state = FileStore(session, f"{checkpoint}/mirrored")
@@ -80,9 +90,16 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
         refuse_own_source(read, source, target, *needed)
         ensure_topics(target, needed, make)
         check_target(state, target, set(needed))
-        rows = copy_batch(
-            batch, state=state, name=f"batch-{batch_id}", target=target, rename=rename, partitions=partitions
-        )
+        with _transaction(settings, state, target) as transaction:
+            rows = copy_batch(
+                batch,
+                state=state,
+                name=f"batch-{batch_id}",
+                target=target,
+                rename=rename,
+                partitions=partitions,
+                transaction=transaction,
+            )
         # A topic recreated while it was read has the old one's offsets, which mean other records in the table.
         check_source(state, source, set(counts))
         table = batch.sparkSession.createDataFrame([(*row, rename.get(row[0], row[0])) for row in rows], TABLE)
@@ -98,6 +115,23 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
         for group in groups:
             told += f"; group {group}: {carry_group(source, target, rename, group, offsets)} offsets"
     return Outcome(f"mirror: {progress.records:,} records in {progress.batches} batches{told}")
+
+
+def committed_only(kafka: dict[str, str]) -> dict[str, str]:
+    """The source's client settings for a mirror in transactions. Raises JobError if they ask for more."""
+    if kafka.get(ISOLATION, COMMITTED) != COMMITTED:
+        raise JobError(f"transactional mirrors what is committed, so {ISOLATION} cannot be {kafka[ISOLATION]}")
+    return kafka | {ISOLATION: COMMITTED}
+
+
+def _transaction(
+    settings: Settings, state: FileStore, target: dict[str, str]
+) -> AbstractContextManager[SharedTransaction | None]:
+    """Of one batch: those of one checkpoint share an id, so that a run fences the one before."""
+    if not settings.flag("transactional"):
+        return nullcontext()
+    given = {"transaction.timeout.ms": str(TRANSACTION_TIMEOUT_MS), **resolved(target)}
+    return SharedTransaction(given, f"{PREFIX}{state.read(OWNER)}")
 
 
 def claim_offsets_path(state: FileStore, table: FileStore) -> None:

@@ -9,7 +9,7 @@ Invariants  Before the first record is sent, a note says which source offsets ge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.range_reading.errors import OffsetsLost
 from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity
 from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
+from kafka_zk.client.range_writing.shared_transaction import SharedTransaction
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.types import Record
@@ -29,6 +30,7 @@ from kafka_zk.spark.jobs.copy_plan import (
     decode_note,
     first_sending,
     next_sending,
+    next_transaction,
     noted_of,
     renamed_partitions,
     spans_of,
@@ -46,8 +48,10 @@ SPANS = "topic STRING, partition INT, source_offset BIGINT, target_offset BIGINT
 """The offset translation table; `topic` is the source's name."""
 RUNS = "topic STRING, partition INT, source_offset BIGINT, record_count BIGINT"
 NO_TIMESTAMP = -1
+NOTHING = Arrivals(0, ())
 
 Row = tuple[str, int, int, int, int]
+Look = Callable[[TopicPartition, int, int, ProducerIdentity], Arrivals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,12 @@ def copy_batch(
     target: Mapping[str, str],
     rename: Mapping[str, str],
     partitions: list[TopicPartition],
+    transaction: SharedTransaction | None = None,
 ) -> list[Row]:
-    """Blocks until done. Returns the rows of the translation table; `name` is the batch's, the same on a repeat."""
+    """Blocks until done. Returns the rows of the translation table; `name` is the batch's, the same on a repeat.
+
+    With a `transaction`, of an id that no other copy has, readers of committed records see all of the batch at once.
+    """
     if state.read(f"{name}.base") is not None:
         raise JobError(
             f"{name} of this checkpoint was begun by an earlier version and cannot be resumed; "
@@ -77,22 +85,36 @@ def copy_batch(
         )
     number, notes = read_notes(state, name)
     noted = noted_of(notes, rename)
+    if notes and noted.transactional != (transaction is not None):
+        raise JobError(
+            f"{name} of this checkpoint was begun with{'' if noted.transactional else 'out'} a transaction; finish it "
+            "as it was begun, and change transactional afterwards"
+        )
     ordered = _in_order(records.select("topic", "partition", "offset"), len(partitions))
     wanted = _as_runs(ordered.mapInArrow(_offsets, RUNS).collect())
-    places, ids = planned(wanted, noted, target=target, rename=rename)
-    note = Note({each: place.sending for each, place in places.items()}, ids)
+    places, ids = planned(wanted, noted, target=target, rename=rename, transaction=transaction)
+    note = Note({each: place.sending for each, place in places.items()}, ids, transaction is not None)
     if note != noted:
         state.write(f"{name}.note-{number + 1}", note.encode())
     columns = ("topic", "partition", "offset", "key", "value", "headers", "timestamp")
     ordered = _in_order(records.select(*columns), len(partitions))
     unfinished = any(place.found.count < size(place.sending.sent) for place in places.values())
-    sent = ordered.mapInArrow(OrderedWriter(target, places), SPANS).collect() if unfinished else []
+    transactional_id = None
+    if transaction is not None and unfinished:
+        transactional_id = transaction.transactional_id
+        _in_transaction(lambda: transaction.add(_unsent(places)))
+    writer = OrderedWriter(target, places, transactional_id)
+    sent = ordered.mapInArrow(writer, SPANS).collect() if unfinished else []
     rows = [(row[0], row[1], row[2], row[3], row[4]) for row in sent]
     _check_all_sent(places, rows)
     if sent:
         # Records are sent by name: if another topic has it by now, they are not all in one place.
         check_topic_ids(note.topic_ids, topic_ids(target, {place.topic for place in places.values()}), "the target")
-        _check_none_came_late(target, renamed_partitions(places, rename), places)
+        if transaction is None:
+            _check_none_came_late(target, renamed_partitions(places, rename), places)
+        else:
+            # Nothing comes late: brokers refuse what earlier runs sent since `begin`.
+            _in_transaction(transaction.commit)
     for each, place in places.items():
         known = (*place.sending.spans, *spans_of(place.sending, place.found))
         rows += [(each.topic, each.partition, *span) for span in known]
@@ -107,7 +129,12 @@ def read_notes(state: FileStore, name: str) -> tuple[int, list[Note]]:
 
 
 def planned(
-    wanted: Mapping[TopicPartition, Runs], noted: Note, *, target: Mapping[str, str], rename: Mapping[str, str]
+    wanted: Mapping[TopicPartition, Runs],
+    noted: Note,
+    *,
+    target: Mapping[str, str],
+    rename: Mapping[str, str],
+    transaction: SharedTransaction | None = None,
 ) -> tuple[dict[TopicPartition, Place], dict[str, str]]:
     """Blocks. Returns what to send to each partition, after a check of the target, and the ids of the
     topics checked. Raises JobError."""
@@ -118,10 +145,11 @@ def planned(
     places: dict[TopicPartition, Place] = {}
     with SequencedWriter(resolved(target)) as writer:
         try:
-            identity = writer.new_identity()
+            identity = writer.new_identity() if transaction is None else transaction.begin()
+            place = _place if transaction is None else _place_in_transaction
             for each, to in renamed.items():
                 end = writer.decided_end(to)
-                places[each] = _place(writer, to, noted.partitions.get(each), wanted.get(each, ()), end, identity)
+                places[each] = place(writer, to, noted.partitions.get(each), wanted.get(each, ()), end, identity)
         except (BrokerError, KafkaException) as error:
             raise JobError(f"could not check how much of this copy is in the target: {error}") from error
     # Partitions are read by name: results of one topic say nothing about another that now has its name.
@@ -138,21 +166,44 @@ def _place(
     end: int,
     identity: ProducerIdentity,
 ) -> Place:
-    nothing = Arrivals(0, ())
     if before is None:
-        return Place(to.topic, first_sending(wanted, end, identity, to.topic), end, nothing)
+        return Place(to.topic, first_sending(wanted, end, identity, to.topic), end, NOTHING)
+    _check_end(to, before, end)
+    found = arrived(writer, to, before, before.start, end)
+    sending = next_sending(before, found, wanted, end, identity, to.topic)
+    return Place(to.topic, sending, end, found if sending is before else NOTHING)
+
+
+def _place_in_transaction(
+    writer: SequencedWriter,
+    to: TopicPartition,
+    before: Sending | None,
+    wanted: Runs,
+    end: int,
+    identity: ProducerIdentity,
+) -> Place:
+    """As `_place`, when the transactions of earlier runs are over."""
+    if before is None:
+        return Place(to.topic, first_sending(wanted, end, identity, to.topic), end, NOTHING)
+    _check_end(to, before, end)
+    found = _known(to, before, _left_of(writer.committed, to, before, before.start, end))
+    sending = next_transaction(before, found, wanted, end, identity, to.topic)
+    return Place(to.topic, sending, end, found if sending is before else NOTHING)
+
+
+def _check_end(to: TopicPartition, before: Sending, end: int) -> None:
     if end < before.start:
         raise JobError(
             f"{to} ends at offset {end}, below {before.start} where this copy began; was the topic created again?"
         )
-    found = arrived(writer, to, before, before.start, end)
-    sending = next_sending(before, found, wanted, end, identity, to.topic)
-    return Place(to.topic, sending, end, found if sending is before else nothing)
 
 
 def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
     """Blocks. Finds the part of a note between two offsets of the target. Raises JobError if that is unknown."""
-    found = _left_of(writer, to, sending, start, end)
+    return _known(to, sending, _left_of(writer.arrived, to, sending, start, end))
+
+
+def _known(to: TopicPartition, sending: Sending, found: Arrivals) -> Arrivals:
     if found.missing is not None and found.count < size(sending.sent):
         first, after = found.missing
         raise JobError(
@@ -162,14 +213,14 @@ def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start
     return found
 
 
-def _left_of(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
+def _left_of(look: Look, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
     """Blocks. As `arrived`, as far as batches are left. Raises JobError if retention deleted all evidence."""
     if not sending.sent:
         return Arrivals(0, ())
     try:
-        return writer.arrived(to, start, end, sending.identity)
+        return look(to, start, end, sending.identity)
     except OffsetsLost as lost:
-        found = writer.arrived(to, lost.log_start_offset, end, sending.identity)
+        found = look(to, lost.log_start_offset, end, sending.identity)
         if not found.count:
             raise JobError(
                 f"{to} now starts at offset {lost.log_start_offset}, so it is unknown whether records of this copy "
@@ -181,13 +232,20 @@ def _left_of(writer: SequencedWriter, to: TopicPartition, sending: Sending, star
 class OrderedWriter:
     """Called in a worker with the sorted records of some partitions; yields the spans that it found or sent."""
 
-    def __init__(self, target: Mapping[str, str], places: Mapping[TopicPartition, Place]) -> None:
+    def __init__(
+        self,
+        target: Mapping[str, str],
+        places: Mapping[TopicPartition, Place],
+        transactional_id: str | None = None,
+    ) -> None:
+        """`transactional_id`: of the transaction that the records belong to, which the driver ends."""
+        self._transactional_id = transactional_id
         self._target = dict(target)
         self._places = dict(places)
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         under_way: dict[TopicPartition, _PartitionCopy] = {}
-        with SequencedWriter(resolved(self._target)) as writer:
+        with SequencedWriter(resolved(self._target), transactional_id=self._transactional_id) as writer:
             for batch in batches:
                 for each, rows in _by_partition(batch):
                     if each not in under_way:
@@ -239,6 +297,26 @@ class _PartitionCopy:
         return found
 
 
+def _unsent(places: Mapping[TopicPartition, Place]) -> list[TopicPartition]:
+    """The target's partitions that get records."""
+    return [
+        TopicPartition(place.topic, each.partition)
+        for each, place in places.items()
+        if place.found.count < size(place.sending.sent)
+    ]
+
+
+def _in_transaction(call: Callable[[], None]) -> None:
+    """Raises JobError."""
+    try:
+        call()
+    except (BrokerError, KafkaException) as error:
+        raise JobError(
+            f"could not write this batch in a transaction: {error}; run the same command again to continue (a batch "
+            "must be done within transaction.timeout.ms: max-offsets-per-trigger makes it smaller)"
+        ) from error
+
+
 def _check_all_sent(places: Mapping[TopicPartition, Place], rows: list[Row]) -> None:
     """Raise JobError where a task did not see records that were planned."""
     counts: dict[TopicPartition, int] = {}
@@ -263,7 +341,7 @@ def _check_none_came_late(
             if place.sending.identity.epoch:
                 end = writer.decided_end(renamed[each])
                 try:
-                    _left_of(writer, renamed[each], place.sending, place.sending.start, end)
+                    _left_of(writer.arrived, renamed[each], place.sending, place.sending.start, end)
                 except KafkaException as error:
                     raise JobError(f"{renamed[each]}: {error}") from error
 

@@ -203,6 +203,13 @@ MIRROR = JobDeclaration(
         Setting("rename", Kind.MAPPING, "OLD=NEW renames a topic; may be repeated"),
         *CREATION,
         Setting("offsets-path", Kind.TEXT, "directory of the offset translation table", required=True),
+        Setting(
+            "transactional",
+            Kind.FLAG,
+            "read what is committed only, and write each batch in one transaction, so that readers with read_committed "
+            "see all of it at once",
+            False,
+        ),
         Setting("groups", Kind.LIST, "consumer groups whose committed offsets are translated at the end"),
         *SPARK,
     ),

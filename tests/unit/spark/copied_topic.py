@@ -82,6 +82,9 @@ class Target(SequencedWriter):
         self._settings = producer_settings(config)
         self._clock = SystemClock()
         self._client = self._metadata = _Wire()  # type: ignore[assignment]
+        self._transactional_id = None
+        self.aborted: set[int] = set()
+        """Base offsets of batches whose transaction was aborted."""
         self.log: list[tuple[BatchHeader, list[bytes | None]]] = []
         self.start = 0
         self.end = 0
@@ -97,7 +100,8 @@ class Target(SequencedWriter):
         self.under_way: bytes | None = None
         """The batch that was sent and not answered, of a run that was killed meanwhile."""
 
-    def __call__(self, properties: object) -> Target:
+    def __call__(self, properties: object, *, transactional_id: str | None = None) -> Target:
+        self._transactional_id = transactional_id
         return self
 
     def __enter__(self) -> Target:
@@ -113,9 +117,15 @@ class Target(SequencedWriter):
     def add(self, values: Sequence[bytes | None], identity: ProducerIdentity | None = None, sequence: int = -1) -> int:
         records = [Record(index, -1, None, value) for index, value in enumerate(values)]
         placed = [record._replace(offset=self.end + record.offset) for record in records]
+        is_transactional = identity is not None and identity.producer_id == Transaction.PRODUCER_ID
         producer_id, epoch = identity or (-1, -1)
         data = build_batch(
-            placed, base_offset=self.end, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
+            placed,
+            base_offset=self.end,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            transactional=is_transactional,
         )
         (batch,) = batches(memoryview(data))
         self.log.append((batch.header, list(values)))
@@ -153,6 +163,14 @@ class Target(SequencedWriter):
         heads = (head for head, _ in self.log if start <= head.base_offset < end)
         return arrivals(heads, identity, start=start, end=end)
 
+    def committed(self, partition: TopicPartition, start: int, end: int, identity: ProducerIdentity) -> Arrivals:
+        heads = [
+            head._replace(producer_id=-1) if head.base_offset in self.aborted else head
+            for head, _ in self.log
+            if start <= head.base_offset < end
+        ]
+        return arrivals(heads, identity, start=start, end=end)
+
     def append(self, *request: Any, behind: int) -> list[tuple[int, int]]:
         self.behinds.append((behind, self.end))
         return super().append(*request, behind=behind)
@@ -183,6 +201,7 @@ class Target(SequencedWriter):
         if len(values) > self.largest_batch:
             return ErrorCode.MESSAGE_TOO_LARGE, -1
         identity = ProducerIdentity(head.producer_id, head.producer_epoch)
+        assert head.is_transactional == (identity.producer_id == Transaction.PRODUCER_ID)
         if identity.producer_id in self.sequences:
             epoch, following = self.sequences[identity.producer_id]
             if identity.epoch < epoch:
@@ -195,6 +214,70 @@ class Target(SequencedWriter):
         # Of a producer that it knows nothing of a leader takes any sequence.
         self.sequences[identity.producer_id] = (identity.epoch, head.last_sequence + 1)
         return ErrorCode.NONE, self.add(values, identity, head.base_sequence)
+
+
+class Transaction:
+    """Stands where SharedTransaction stands, with its coordinator: one object for all runs of a checkpoint."""
+
+    transactional_id = "copy"
+    PRODUCER_ID = 1000
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.epoch = -1
+        self.is_open = False
+        self.before_commit: Callable[[], None] = lambda: None
+        self.after_commit: Callable[[], None] = lambda: None
+
+    def begin(self) -> ProducerIdentity:
+        if self.is_open:
+            self._end(aborted=True)
+        self.epoch += 1
+        return ProducerIdentity(self.PRODUCER_ID, self.epoch)
+
+    def add(self, partitions: list[TopicPartition]) -> None:
+        assert partitions == [TARGET]
+        self.is_open = True
+
+    def commit(self) -> None:
+        self.before_commit()
+        assert self.is_open
+        self._end(aborted=False)
+        self.after_commit()
+
+    def _end(self, *, aborted: bool) -> None:
+        """The marker; an abort raises the epoch, so that the leader takes nothing more of the one before."""
+        self.is_open = False
+        if aborted:
+            mine = {head.base_offset for head in self._open()}
+            self.target.aborted |= mine
+            self.epoch += 1
+            self.target.sequences[self.PRODUCER_ID] = (self.epoch, 0)
+        marker = build_batch(
+            [Record(self.target.end, -1, b"", b"")],
+            base_offset=self.target.end,
+            producer_id=self.PRODUCER_ID,
+            producer_epoch=self.epoch,
+            transactional=True,
+            control=True,
+        )
+        (batch,) = batches(memoryview(marker))
+        self.target.log.append((batch.header, []))
+        self.target.end += 1
+
+    def _open(self) -> Iterator[BatchHeader]:
+        """Batches behind the last marker."""
+        for head, _ in reversed(self.target.log):
+            if head.producer_id == self.PRODUCER_ID:
+                if head.is_control:
+                    return
+                yield head
+
+    @property
+    def visible(self) -> list[bytes | None]:
+        """What a reader of committed records sees."""
+        hidden = self.target.aborted | ({head.base_offset for head in self._open()} if self.is_open else set())
+        return [value for head, values in self.target.log if head.base_offset not in hidden for value in values]
 
 
 def _sequences(head: BatchHeader) -> tuple[int, int, int, int]:
@@ -242,10 +325,15 @@ class Frame:
             yield batch.append_column("timestamp", times)
 
 
-def copied(state: State, frame: Frame, to: str = "u") -> list[tuple[str, int, int, int, int]]:
+def copied(
+    state: State, frame: Frame, to: str = "u", transaction: Transaction | None = None
+) -> list[tuple[str, int, int, int, int]]:
     given: Any = frame
     store: Any = state
-    return ordered_copy.copy_batch(given, state=store, name="b", target={}, rename={"t": to}, partitions=[SOURCE])
+    one: Any = transaction
+    return ordered_copy.copy_batch(
+        given, state=store, name="b", target={}, rename={"t": to}, partitions=[SOURCE], transaction=one
+    )
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -134,6 +134,17 @@ class TransactionManager:
                 f"Cannot send offsets if a transaction is not in progress (currentState= {self.state.name})"
             )
         return self._enqueue(AddOffsets(TransactionResult(AddOffsets.api), dict(offsets), group))
+
+    @_locked
+    def add_partitions(self, partitions: Iterable[TopicPartition]) -> TransactionResult:
+        """For records that others send. Raises what the producer failed with, IllegalStateException."""
+        self._pending.refuse_others("addPartitionsToTransaction")
+        self._raise_error()
+        if self.state is not State.IN_TRANSACTION:
+            raise IllegalStateException(
+                f"Cannot add partitions if a transaction is not in progress (currentState= {self.state.name})"
+            )
+        return self._enqueue(AddPartitions(TransactionResult(AddPartitions.api), frozenset(partitions)))
 
     @_locked
     def commit(self) -> TransactionResult:

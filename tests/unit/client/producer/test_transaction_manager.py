@@ -43,6 +43,7 @@ CALLS: dict[str, Callable[[TransactionManager], object]] = {
     "begin": TransactionManager.begin_transaction,
     "send": lambda manager: sent(manager, P0),
     "offsets": lambda manager: manager.send_offsets(OFFSETS, NOBODY),
+    "share": lambda manager: manager.add_partitions([P0]),
     "commit": TransactionManager.commit,
     "abort": TransactionManager.abort,
 }
@@ -51,6 +52,7 @@ ALLOWED = {
     ("begin", State.READY): State.IN_TRANSACTION,
     ("send", State.IN_TRANSACTION): State.IN_TRANSACTION,
     ("offsets", State.IN_TRANSACTION): State.IN_TRANSACTION,
+    ("share", State.IN_TRANSACTION): State.IN_TRANSACTION,
     ("commit", State.IN_TRANSACTION): State.COMMITTING_TRANSACTION,
     ("abort", State.IN_TRANSACTION): State.ABORTING_TRANSACTION,
     ("abort", State.ABORTABLE_ERROR): State.ABORTING_TRANSACTION,
@@ -177,6 +179,17 @@ def test_a_transaction_without_records_asks_nobody(ends: Callable[[TransactionMa
     ends(manager)
     assert manager.next_step(has_batches=False) is None
     assert manager.state is State.READY
+
+
+def test_a_transaction_of_records_that_others_send_is_committed_by_the_coordinator() -> None:
+    manager = given(State.IN_TRANSACTION)
+    shared = manager.add_partitions([P0, P1])
+    step = step_of(manager)
+    assert isinstance(step, AddPartitions) and step.partitions == {P0, P1}
+    manager.took_partitions(step, dict.fromkeys((P0, P1), ErrorCode.NONE))
+    assert shared.is_done
+    manager.commit()
+    assert isinstance(step_of(manager), EndTransaction)
 
 
 def test_a_call_that_was_told_of_a_timeout_goes_on_when_it_is_made_again() -> None:

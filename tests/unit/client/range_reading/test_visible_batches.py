@@ -55,6 +55,7 @@ def test_committed_readers_do_not_see_aborted_transactions() -> None:
         + marker(6, 8, commit=True)
     )
     assert seen(content, aborted=[(0, 7)]) == ([1, 2, 4], 7)
+    assert look(content, 0, 100, [(0, 7)]).aborted == {0} and not look(content).aborted
     assert seen(content) == ([0, 1, 2, 4], 7)
 
 
