@@ -36,7 +36,7 @@ from kafka_zk.network.errors import (
 )
 from kafka_zk.network.frames import FrameSource
 from kafka_zk.network.logins import LoginCounts
-from kafka_zk.network.parking import Parking, TurnTable
+from kafka_zk.network.parking import LoginTurns, Parking, TurnTable
 from kafka_zk.network.parts import Parts
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.transport import ANONYMOUS, Transport
@@ -66,6 +66,7 @@ class ConnectionHost(Protocol):
 
     handler: RequestHandler
     turns: TurnTable
+    login_turns: LoginTurns
     requests: RequestChannel
     reader_for: Callable[[Parking], FrameSource]
     transport_for: Callable[[socket.socket, Parking], Transport]
@@ -409,6 +410,8 @@ class Connection:
         else:
             reader.rest_for_bytes()
             if parking.wait_readable_or_woken():
+                if self.is_logging_in:
+                    self._host.login_turns.take_turn(parking)
                 count = transport.receive_into(reader.room())
                 if count:
                     reader.received(count)

@@ -27,14 +27,16 @@ from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import FrameSource
 from kafka_zk.network.logins import LoginCounts
-from kafka_zk.network.parking import READ, Parking, TurnTable
+from kafka_zk.network.parking import READ, LoginTurns, Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, IpConnectionRates, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import Transport
 
 MAX_PORT = 2**16 - 1
-ACCEPTS_PER_TURN = 64
+ACCEPTS_PER_TURN = 8
+"""Half a millisecond. The others wait in the backlog until every socket that is ready was served."""
+
 ACCEPT_PAUSE_S = 1.0
 """How long to leave the backlog alone when the process has no file descriptor left."""
 
@@ -55,6 +57,7 @@ class Listener:
         *,
         handler: RequestHandler,
         turns: TurnTable,
+        login_turns: LoginTurns,
         requests: RequestChannel,
         quotas: ConnectionQuotas,
         rates: ConnectionRates,
@@ -72,6 +75,7 @@ class Listener:
         self.security_protocol = endpoint.security_protocol
         self.handler = handler
         self.turns = turns
+        self.login_turns = login_turns
         self.requests = requests
         self.reader_for = reader_for
         self.transport_for = transport_for

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from gevent import get_hub, getcurrent
 
@@ -20,6 +20,9 @@ from kafka_zk.network.errors import PeerClosed
 
 READ = 1
 WRITE = 2
+
+LOGIN_TURN_NS: Final = 500_000
+"""How long clients that log in, all of them together, work before everybody else has a turn."""
 
 
 class Parking:
@@ -177,4 +180,46 @@ class TurnTable:
         self._armed = False
         self._timer.stop()
         for _ in range(len(self._waiting)):
+            self._waiting.popleft().wake_from_hub()
+
+
+class LoginTurns:
+    """Clients that log in take turns: what all of them do between two polls of the loop ends after LOGIN_TURN_NS.
+
+    Thousands of wrong passwords come in bursts, and all of a burst are readable at once: each costs as much as ten
+    produces, and whoever has logged in would wait for all of them.
+    """
+
+    __slots__ = ("_armed", "_ends_ns", "_timer", "_waiting")
+
+    def __init__(self) -> None:
+        self._timer: Any = get_hub().loop.timer(0.0)
+        self._armed = False
+        self._ends_ns = 0
+        self._waiting: deque[Parking] = deque()
+
+    def take_turn(self, parking: Parking) -> None:
+        """Blocks while it is the turn of others. They are served in the order in which they came."""
+        if not self._armed:
+            self._begin()
+        elif self._waiting or time.monotonic_ns() >= self._ends_ns:
+            self._waiting.append(parking)
+            parking.wait_woken()
+
+    def close(self) -> None:
+        self._timer.stop()
+        self._timer.close()
+
+    def _begin(self) -> None:
+        """The turn lasts until the loop has polled the sockets, and the timer, which is due at once, runs."""
+        self._armed = True
+        self._ends_ns = time.monotonic_ns() + LOGIN_TURN_NS
+        self._timer.start(self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._armed = False
+        self._timer.stop()
+        if self._waiting:
+            self._begin()
+        while self._waiting and time.monotonic_ns() < self._ends_ns:
             self._waiting.popleft().wake_from_hub()

@@ -27,7 +27,7 @@ from kafka_zk.network.errors import CloseConnection, NetworkError
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.listener_tls import ListenerTls, TlsListeners, uses_tls
-from kafka_zk.network.parking import Parking, TurnTable
+from kafka_zk.network.parking import LoginTurns, Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, IpConnectionRates
 from kafka_zk.network.read_watch import ReadWatch
 from kafka_zk.network.request_channel import RequestChannel
@@ -94,6 +94,7 @@ class SocketServer:
         self._tls = tls
         self._buffers = BufferPool()
         self._turns = TurnTable()
+        self._login_turns = LoginTurns()
         self._listeners: dict[str, Listener] = {}
         self._reaper: Any = None
         self._processing = False
@@ -139,6 +140,7 @@ class SocketServer:
             listener.close()
         self._wait_until_closed(timeout_s)
         self._turns.close()
+        self._login_turns.close()
         if self._owns_pool:
             self._read_pool.kill()
         self._handshakes.kill()
@@ -241,6 +243,7 @@ class SocketServer:
             self.settings,
             handler=self._handler,
             turns=self._turns,
+            login_turns=self._login_turns,
             requests=requests,
             quotas=self.quotas,
             rates=self.rates,

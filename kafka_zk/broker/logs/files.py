@@ -8,6 +8,7 @@ Source      org.apache.log4j.DailyRollingFileAppender, RollingFileAppender.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import time
@@ -62,7 +63,7 @@ class RollingByDate:
         self._suffix = self._suffix_at(now_s)
 
     def _suffix_at(self, now_s: float) -> str:
-        return time.strftime(self._format, time.localtime(now_s))
+        return _shown(self._format, int(now_s))
 
 
 class RollingBySize:
@@ -128,6 +129,12 @@ class LogFile:
         # A file left by an earlier run belongs to the period it was last written in.
         self._rolling.opened(self._path.stat().st_mtime if self._size_bytes else now_s)
         return file
+
+
+@functools.lru_cache(maxsize=8)
+def _shown(date_format: str, second: int) -> str:
+    """Asked for each line, and thousands may be written in one second."""
+    return time.strftime(date_format, time.localtime(second))
 
 
 def strftime_format(date_pattern: str) -> str:

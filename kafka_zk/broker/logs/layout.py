@@ -30,11 +30,17 @@ class PatternFormatter(logging.Formatter):
         """Raises ConfigException for a conversion that is not listed."""
         super().__init__()
         self._parts = _parse(pattern)
+        self._noted_as = f"line of {pattern}"
 
     def format(self, record: logging.LogRecord) -> str:
-        line = "".join([part if isinstance(part, str) else part(record) for part in self._parts])
-        if record.exc_info:
-            line += self.formatException(record.exc_info) + "\n"
+        """Made once a pattern: console and file usually have the same."""
+        noted = record.__dict__
+        line: str | None = noted.get(self._noted_as)
+        if line is None:
+            line = "".join([part if isinstance(part, str) else part(record) for part in self._parts])
+            if record.exc_info:
+                line += self.formatException(record.exc_info) + "\n"
+            noted[self._noted_as] = line
         return line
 
 

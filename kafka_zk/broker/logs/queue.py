@@ -20,6 +20,9 @@ from typing import Protocol
 
 # Lines come in bursts: a short pause lets one wake-up write many.
 _REST_S = 0.005
+# While there are many it is longer: at each wake-up the loop may have to wait for this thread.
+_LONG_REST_S = 0.05
+_MANY_LINES = 8
 _CLOSE_TIMEOUT_S = 2.0
 
 
@@ -34,19 +37,22 @@ class Destination(Protocol):
 
 
 class ConsoleDestination:
-    """Standard output or error, without Python's buffer between."""
+    """Standard output or error. Lines leave in one write: after each the loop may have to wait for this thread."""
 
     def __init__(self, file_descriptor: int, write: Callable[[int, bytes], int]) -> None:
         self._file_descriptor = file_descriptor
         self._write = write
+        self._lines: list[bytes] = []
 
     def write(self, line: bytes, now_s: float) -> None:
-        """Blocks. Write the whole line to the file descriptor."""
-        while line:
-            line = line[self._write(self._file_descriptor, line) :]
+        """Nothing leaves before `flush`."""
+        self._lines.append(line)
 
     def flush(self) -> None:
-        """Nothing is buffered."""
+        """Blocks. Write all lines to the file descriptor."""
+        lines, self._lines = b"".join(self._lines), []
+        while lines:
+            lines = lines[self._write(self._file_descriptor, lines) :]
 
     def close(self) -> None:
         """The stream is not ours to close."""
@@ -104,13 +110,14 @@ class LogQueue:
                 self._started = False
 
     def _drain(self) -> None:
-        going_on = True
+        going_on, rest_s = True, _REST_S
         while going_on:
             batch = [self._queue.get()]
-            time.sleep(_REST_S)
+            time.sleep(rest_s)
             while not self._queue.empty():
                 batch.append(self._queue.get())
             going_on = self._write(batch)
+            rest_s = _LONG_REST_S if len(batch) >= _MANY_LINES else _REST_S
             self._count(-sum(len(entry[1]) for entry in batch if entry is not None))
 
     def _count(self, more_bytes: int) -> None:
@@ -119,19 +126,14 @@ class LogQueue:
 
     def _write(self, batch: list[tuple[Destination, bytes] | None]) -> bool:
         now_s = time.time()
-        destinations: dict[int, Destination] = {}
-        for entry in batch:
-            if entry is None:
-                for destination in destinations.values():
-                    self._attempt(destination, destination.flush)
-                return False
-            destination, line = entry
-            destinations[id(destination)] = destination
-            if self._attempt(destination, partial(destination.write, line, now_s)):
+        written: dict[Destination, bool] = {}
+        for destination, line in filter(None, batch):
+            well = self._attempt(destination, partial(destination.write, line, now_s))
+            written[destination] = well and written.get(destination, True)
+        for destination, well in written.items():
+            if self._attempt(destination, destination.flush) and well:
                 self._failing.discard(id(destination))
-        for destination in destinations.values():
-            self._attempt(destination, destination.flush)
-        return True
+        return None not in batch
 
     def _attempt(self, destination: Destination, action: Callable[[], None]) -> bool:
         """A log that cannot be written must not stop the broker: say so once, on standard error, and go on.

@@ -10,6 +10,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -276,6 +277,27 @@ def test_a_thousand_failures_at_once_hold_up_nobody() -> None:
         assert resident_bytes() - before < 60 << 20
         assert sorted(times_s)[len(times_s) * 99 // 100] < 0.5
         assert served.server.requests.queue_size == 0
+        for client in waiting:
+            client.receive()
+            assert b"Invalid" in client.receive()
+            client.close()
+        good.close()
+
+
+def test_wrong_passwords_that_come_at_once_are_refused_in_turns_with_others() -> None:
+    """Whoever has logged in waits for some of them, not for the burst."""
+    with serving() as served:
+        good = served.connect()
+        login(good)
+        waiting = [served.connect() for _ in range(300)]
+        gevent.sleep(0.1)
+        for client in waiting:
+            client.send(handshake("PLAIN"), authenticate(BAD))
+        failed_counts = [0]
+        while served.logins.failed < 300:
+            good.ask(versions(0))
+            failed_counts.append(served.logins.failed)
+        assert max(after - before for before, after in pairwise(failed_counts)) < 60, failed_counts
         for client in waiting:
             client.receive()
             assert b"Invalid" in client.receive()

@@ -766,6 +766,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/broker/test_logs.py -k nobody_can_be_told",
     ),
     Mutant(
+        breaks="what waits for the console leaves in one write",
+        file="kafka_zk/broker/logs/queue.py",
+        old="        self._lines.append(line)\n",
+        new="        self._lines.append(line)\n        self.flush()\n",
+        tests="tests/unit/broker/test_logs.py -k blocked_destination",
+    ),
+    Mutant(
+        breaks="a console that cannot be written is told once",
+        file="kafka_zk/broker/logs/queue.py",
+        old="            if self._attempt(destination, destination.flush) and well:\n",
+        new="            self._attempt(destination, destination.flush)\n            if well:\n",
+        tests="tests/unit/broker/test_logs.py -k console_that_cannot",
+    ),
+    Mutant(
+        breaks="two appenders show a record each in its own pattern",
+        file="kafka_zk/broker/logs/layout.py",
+        old='f"line of {pattern}"',
+        new='"line"',
+        tests="tests/unit/broker/test_logs.py -k own_pattern",
+    ),
+    Mutant(
         breaks="the thread of the log outlives every error of a destination",
         file="kafka_zk/broker/logs/queue.py",
         old="        except Exception as error:\n",

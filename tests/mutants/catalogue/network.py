@@ -157,6 +157,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{ENDS} -k hangs",
     ),
     Mutant(
+        breaks="others have a turn between the logins of a burst",
+        file="kafka_zk/network/parking.py",
+        old="        elif self._waiting or time.monotonic_ns() >= self._ends_ns:\n",
+        new="        elif self._waiting:\n",
+        tests="tests/unit/network/test_login_turns.py -k half_millisecond",
+    ),
+    Mutant(
+        breaks="short logins share a turn",
+        file="kafka_zk/network/parking.py",
+        old="        while self._waiting and time.monotonic_ns() < self._ends_ns:\n",
+        new="        if self._waiting:\n",
+        tests="tests/unit/network/test_login_turns.py -k share_a_turn",
+    ),
+    Mutant(
+        breaks="wrong passwords that come at once take turns with others",
+        file="kafka_zk/network/connection.py",
+        old="                if self.is_logging_in:\n                    self._host.login_turns.take_turn(parking)\n",
+        new="",
+        tests="tests/integration/network/test_socket_server_logins.py -k come_at_once",
+    ),
+    Mutant(
         breaks="a topic request that waits ends with its connection",
         file="kafka_zk/api/admin/create_topics.py",
         old="    answer.when_left(waiting_for.leave)\n",

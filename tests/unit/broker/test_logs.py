@@ -169,7 +169,8 @@ def test_a_blocked_destination_costs_lines_and_never_time():
     assert log_queue.dropped_count == 7
     let_go.set()
     log_queue.close()
-    assert written == [b"first\n", b"0\n", b"1\n", b"2\n"]
+    # What waited leaves in one write.
+    assert written == [b"first\n", b"0\n1\n2\n"]
 
 
 def test_lost_lines_are_told_once_lines_flow_again():
@@ -185,7 +186,7 @@ def test_lost_lines_are_told_once_lines_flow_again():
     log_queue._capacity = 10
     log_queue.put(console, b"kept\n")
     log_queue.close()
-    assert written == [b"[1 log lines were lost: the log could not keep up]\n", b"kept\n"]
+    assert b"".join(written) == b"[1 log lines were lost: the log could not keep up]\nkept\n"
 
 
 def test_a_file_that_cannot_be_written_is_told_once_and_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -203,6 +204,24 @@ def test_a_file_that_cannot_be_written_is_told_once_and_stops_nothing(tmp_path: 
     log_queue.close()
     good.close()
     assert (tmp_path / "good.log").read_bytes() == b"line\n"
+    assert told.getvalue().count("Cannot write a log") == 1
+
+
+def test_a_console_that_cannot_be_written_is_told_once(monkeypatch: pytest.MonkeyPatch):
+    told = io.StringIO()
+    monkeypatch.setattr(sys, "__stderr__", told)
+    tries: list[bytes] = []
+
+    def write(file_descriptor: int, data: bytes) -> int:
+        tries.append(data)
+        raise OSError(errno.EIO, "Input/output error")
+
+    log_queue = LogQueue("test")
+    console = ConsoleDestination(1, write)
+    for count in (1, 2, 3):
+        log_queue.put(console, b"line\n")
+        wait_until(lambda count=count: len(tries) == count, "the line was tried")
+    log_queue.close()
     assert told.getvalue().count("Cannot write a log") == 1
 
 
@@ -380,6 +399,11 @@ def test_a_file_rolls_before_it_outgrows_its_size_and_the_oldest_goes(tmp_path: 
 def test_patterns_are_log4js(pattern: str, line: str):
     record = logging.LogRecord("a.b", logging.WARNING, "file", 1, "text", None, None)
     assert PatternFormatter(pattern).format(record) == line
+
+
+def test_a_record_is_shown_in_each_appenders_own_pattern():
+    record = logging.LogRecord("a.b", logging.WARNING, "file", 1, "text", None, None)
+    assert [PatternFormatter(pattern).format(record) for pattern in ("%m", "%p", "%m")] == ["text", "WARN", "text"]
 
 
 def test_an_unknown_conversion_is_refused():
