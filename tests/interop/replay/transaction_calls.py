@@ -6,6 +6,7 @@ transactions before it are written: whether the call comes before or after them 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -86,6 +87,12 @@ def settle(world: World) -> None:
     wait_until(is_settled, "all markers are written")
 
 
+def settle_for_a_marker(world: World) -> None:
+    """As `settle`, and the next marker has a later time: of equal ones the first counts as the largest."""
+    settle(world)
+    time.sleep(0.002)
+
+
 def wait_for_coordinators(world: World) -> None:
     """Until both topics of coordinators have leaders, and there are producer ids to hand out."""
     groups.find_once_created(world, 4)
@@ -139,7 +146,7 @@ def init(txn: str | None, *, timeout_ms: int = 60_000, owner: Owner | None = Non
     """With `owner`, or with the remembered one some epochs `ahead`, as KIP-360 has it from version 3 on."""
 
     def build(world: World, version: int) -> InitProducerIdRequest:
-        settle(world)
+        settle_for_a_marker(world)
         known = owner if ahead is None else owner_of(world, txn or "", ahead)
         given: dict[str, Any] = {} if known is None else known._asdict()
         return InitProducerIdRequest(transactional_id=txn, transaction_timeout_ms=timeout_ms, **given)
@@ -275,7 +282,7 @@ def produce(
 
 def end(txn: str, *, committed: bool, ahead: int = 0, owner: Owner | None = None) -> Build:
     def build(world: World, version: int) -> EndTxnRequest:
-        settle(world)
+        settle_for_a_marker(world)
         return EndTxnRequest(
             transactional_id=txn, **(owner or owner_of(world, txn, ahead))._asdict(), committed=committed
         )
@@ -289,7 +296,7 @@ def write_marker(
     """As a coordinator sends it, for the producer of `txn` or another one."""
 
     def build(world: World, version: int) -> WriteTxnMarkersRequest:
-        settle(world)
+        settle_for_a_marker(world)
         marker = WritableTxnMarker(
             **(owner or owner_of(world, txn, ahead))._asdict(),
             transaction_result=committed,

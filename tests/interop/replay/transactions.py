@@ -86,8 +86,6 @@ EVENLY: dict[Message[Any], range] = {
 TIMES = frozenset({"transaction_start_time_ms", "last_timestamp"})
 LARGEST_TIME = frozenset({"timestamp"})
 """Of records: the largest is that of a marker."""
-LARGEST_OFFSET = frozenset({"offset"})
-"""Of two markers of one millisecond the first one counts: which it is depends on how fast a broker is."""
 MAPS = frozenset(
     {
         "transaction_states",
@@ -434,7 +432,7 @@ LOOKS = (
             OFFSETS,
             list_offsets(LARGEST, level),
             (7, 8, 9),
-            by_kind=LARGEST_TIME | LARGEST_OFFSET,
+            by_kind=LARGEST_TIME,
         )
         for level in (READ_UNCOMMITTED, READ_COMMITTED)
     ),
