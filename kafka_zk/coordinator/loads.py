@@ -88,5 +88,13 @@ class Loads:
         self._ownership.loaded(load)
         took_ms = self._clock.monotonic_ms() - started_ms
         self._took(took_ms)
-        self._log.info("[%s] Finished the %s: %s, in %d milliseconds", self._name, load, loaded, took_ms)
+        self._log.info(
+            "[%s] Finished loading %s from %s-%d at epoch %d in %d milliseconds",
+            self._name,
+            loaded,
+            load.topic,
+            load.partition,
+            load.leader_epoch,
+            took_ms,
+        )
         return True

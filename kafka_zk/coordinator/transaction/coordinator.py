@@ -91,6 +91,7 @@ class TransactionCoordinator:
         state_partition_count: Callable[[], int | None],
         gone_partitions: Gone,
     ) -> None:
+        self._name = f"[TransactionCoordinator id={broker_id}]"
         self._clock = clock
         self._replica_manager = replica_manager
         self._producer_ids = producer_ids
@@ -120,9 +121,7 @@ class TransactionCoordinator:
             check_interval_ms=config.transaction_remove_expired_transaction_cleanup_interval_ms,
             took_to_load=loading_times(metrics),
         )
-        self.leadership = TopicLeadership(
-            TRANSACTION_STATE_TOPIC, elected=self._manager.elected, resigned=self._manager.resigned
-        )
+        self.leadership = TopicLeadership(TRANSACTION_STATE_TOPIC, elected=self._elected, resigned=self._resigned)
         self._markers = MarkerSender(
             broker_id=broker_id,
             writer=marker_writer,
@@ -152,7 +151,7 @@ class TransactionCoordinator:
         self._questions.start()
         self._await_next_check()
         self._is_active = True
-        log.info("[TransactionCoordinator] Startup complete.")
+        log.info("%s Startup complete.", self._name)
 
     def shutdown(self) -> None:
         """Blocks. Respond to everything with COORDINATOR_NOT_AVAILABLE from now on."""
@@ -163,7 +162,20 @@ class TransactionCoordinator:
         self._completions.stop()
         self._questions.stop()
         self._manager.shutdown()
-        log.info("[TransactionCoordinator] Shutdown complete.")
+        log.info("%s Shutdown complete.", self._name)
+
+    def _elected(self, partition: int, leader_epoch: int) -> None:
+        """Does not switch."""
+        log.info("%s Elected as the txn coordinator for partition %d at epoch %d", self._name, partition, leader_epoch)
+        self._manager.elected(partition, leader_epoch)
+
+    def _resigned(self, epochs: Mapping[int, int | None]) -> None:
+        """Does not switch."""
+        for partition, leader_epoch in epochs.items():
+            log.info(
+                "%s Resigned as the txn coordinator for partition %d at epoch %s", self._name, partition, leader_epoch
+            )
+        self._manager.resigned(epochs)
 
     def partition_for(self, transactional_id: str) -> int:
         """The partition of __transaction_state that keeps an id: its leader is the coordinator."""
@@ -222,8 +234,8 @@ class TransactionCoordinator:
                 answer.complete(Initialized(code))
                 return
             log.info(
-                "[TransactionCoordinator] Initialized transactionalId %s with producerId %d and producer epoch %d on "
-                "partition %s-%d",
+                "%s Initialized transactionalId %s with producerId %d and producer epoch %d on partition %s-%d",
+                self._name,
                 transaction.transactional_id,
                 change.producer_id,
                 change.producer_epoch,
@@ -356,7 +368,7 @@ class TransactionCoordinator:
         def stored(code: ErrorCode) -> None:
             if code is ErrorCode.NONE or not self._is_active or self._manager.load_of(transaction) is None:
                 return
-            log.warning("[TransactionCoordinator] Storing the end of %s again: %s", transaction, code.name)
+            log.warning("%s Storing the end of %s again: %s", self._name, transaction, code.name)
             self._waiting_to_store += 1
             self._clock.call_at(self._clock.monotonic_ms() + STORE_AGAIN_MS, again)
 
@@ -394,14 +406,15 @@ class TransactionCoordinator:
         def done(code: ErrorCode) -> None:
             if code is ErrorCode.NONE:
                 log.info(
-                    "[TransactionCoordinator] Completed rollback of ongoing transaction for transactionalId %s due to "
-                    "timeout",
+                    "%s Completed rollback of ongoing transaction for transactionalId %s due to timeout",
+                    self._name,
                     transaction.transactional_id,
                 )
             else:
                 log.warning(
-                    "[TransactionCoordinator] Rollback of ongoing transaction for transactionalId %s has failed due to "
-                    "%s; it is tried again at the next check",
+                    "%s Rollback of ongoing transaction for transactionalId %s has failed due to %s; it is tried "
+                    "again at the next check",
+                    self._name,
                     transaction.transactional_id,
                     code.name,
                 )

@@ -98,7 +98,13 @@ class TransactionManager:
         """This broker leads the partition: load it in the background. Does not switch."""
         load = self.ownership.elected(partition, leader_epoch)
         if load is not None:
-            log_lines.info("[%s] Scheduling loading of transaction metadata: %s", NAME, load)
+            log_lines.info(
+                "[%s] Loading transaction metadata from %s-%d at epoch %d",
+                NAME,
+                TRANSACTION_STATE_TOPIC,
+                partition,
+                leader_epoch,
+            )
             self._loads.begin(load, partial(self._fill, load), partial(self._go_on, load))
 
     def resigned(self, epochs: Mapping[int, int | None]) -> None:

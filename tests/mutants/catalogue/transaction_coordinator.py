@@ -185,4 +185,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="dict.fromkeys(partition.topic for partition in partitions)",
         tests="tests/unit/api/test_giving_way.py -k very_many_partitions_for_a_coordinator",
     ),
+    Mutant(
+        breaks="the log says of which partitions a broker is the coordinator",
+        file=f"{ROOM}/coordinator.py",
+        old="elected=self._elected, resigned=self._resigned",
+        new="elected=self._manager.elected, resigned=self._manager.resigned",
+        tests=f"{COORDINATOR} -k operator_finds",
+    ),
 )

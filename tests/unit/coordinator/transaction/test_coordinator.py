@@ -5,6 +5,7 @@ Rules by their number in the faults that others paid for (transactions and idemp
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import gevent
@@ -14,7 +15,7 @@ from gevent.event import Event
 from kafka_zk.coordinator.transaction.decisions.requests import ProducerIdAndEpoch
 from kafka_zk.coordinator.transaction.decisions.transaction import LAST_EPOCH
 from kafka_zk.protocol.errors import ErrorCode, NotEnoughReplicas, NotLeaderOrFollower
-from tests.unit.coordinator.transaction.transaction_world import T0, T1, T2, TIMEOUT_MS, TOO_LONG_MS, World, both
+from tests.unit.coordinator.transaction.transaction_world import OWN, T0, T1, T2, TIMEOUT_MS, TOO_LONG_MS, World, both
 
 COMMITTED = ["Empty", "Ongoing", "PrepareCommit", "CompleteCommit"]
 ABORTED = ["Empty", "Ongoing", "PrepareAbort", "CompleteAbort"]
@@ -398,3 +399,28 @@ def test_74_the_tombstones_of_very_many_ids_are_split(scene: World) -> None:
     assert not scene.coordinator.all_transactions()
     sizes = [batch.header.size_bytes for partition in (0, 1) for batch in scene.log.batches(partition)]
     assert max(sizes) < 1_000_000
+
+
+def test_an_operator_finds_in_the_log_what_becomes_of_a_partition_and_its_ids(
+    scene: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the words of Apache's coordinator."""
+    caplog.set_level(logging.INFO)
+    partition, coordinator = scene.partition_of("id"), f"[TransactionCoordinator id={OWN}]"
+    log = f"__transaction_state-{partition}"
+    scene.resign(partition)
+    scene.lead(partition)
+    producer = scene.producer()
+    begun = f"producerId {producer.producer_id} and producer epoch {producer.epoch}"
+    scene.adds(producer, T0)
+    scene.passes(TIMEOUT_MS + 10_000)
+    for said in (
+        f"{coordinator} Resigned as the txn coordinator for partition {partition} at epoch 2",
+        f"{coordinator} Elected as the txn coordinator for partition {partition} at epoch 3",
+        f"[TransactionStateManager] Loading transaction metadata from {log} at epoch 3",
+        f"{coordinator} Initialized transactionalId id with {begun} on partition {log}",
+        f"{coordinator} Completed rollback of ongoing transaction for transactionalId id due to timeout",
+    ):
+        assert caplog.messages.count(said) == 1, said
+    (loaded,) = (line for line in caplog.messages if "Finished loading" in line)
+    assert f"from {log} at epoch 3 in" in loaded
