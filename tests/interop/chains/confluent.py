@@ -20,6 +20,7 @@ from tests.interop.chains.link import (
     from_arguments,
     told_to_end,
     transformed,
+    wait_at_the_gate,
 )
 
 ANSWER_S = 5
@@ -71,6 +72,7 @@ def carried(link: Link, consumer: Consumer, producer: Producer, messages: list[M
         metadata = consumer.consumer_group_metadata()
         with bounded():
             retried(lambda: producer.send_offsets_to_transaction(offsets, metadata, ANSWER_S))
+        wait_at_the_gate(link, producer.flush)
         if not aborts:
             retried(lambda: producer.commit_transaction(ANSWER_S))
             return True

@@ -5,7 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 
 FENCED = 3
@@ -23,10 +26,26 @@ class Link(NamedTuple):
     sink: str
     group: str
     transactional_id: str
+    gate: str
 
 
 def transformed(value: bytes) -> bytes:
     return b"copy of " + value
+
+
+def wait_at_the_gate(link: Link, flush: Callable[[], object]) -> None:
+    """Before the end of a transaction, when all of it is answered."""
+    gate = Path(link.gate)
+    if gate.exists():
+        flush()
+        held_file(gate, link.transactional_id).touch()
+        while gate.exists():
+            time.sleep(0.02)
+
+
+def held_file(gate: Path, transactional_id: str) -> Path:
+    """What a link makes when it waits."""
+    return gate.with_name(f"{gate.name}-{transactional_id}")
 
 
 def told_to_end() -> threading.Event:

@@ -19,6 +19,7 @@ from tests.interop.chains.link import (
     from_arguments,
     told_to_end,
     transformed,
+    wait_at_the_gate,
 )
 
 
@@ -89,6 +90,7 @@ def carried(
             for partition, records in polled.items()
         }
         producer.send_offsets_to_transaction(ends, consumer.group_metadata())
+        wait_at_the_gate(link, producer.flush)
         if not aborts:
             committed(producer)
             return True

@@ -1,3 +1,6 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -15,7 +18,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * A link of a chain, as tests/interop/chains describes them, until SIGTERM.
- * Arguments: bootstrap, source topic, sink topic, group, transactional id.
+ * Arguments: bootstrap, source topic, sink topic, group, transactional id, gate.
  */
 public class ChainLink {
     private static final int FENCED = 3;
@@ -25,6 +28,8 @@ public class ChainLink {
     private final KafkaConsumer<String, String> consumer;
     private final KafkaProducer<String, String> producer;
     private final String sink;
+    private final Path gate;
+    private final Path held;
 
     private ChainLink(String[] args) {
         consumer = new KafkaConsumer<>(
@@ -50,6 +55,8 @@ public class ChainLink {
                 new StringSerializer(),
                 new StringSerializer());
         sink = args[2];
+        gate = Path.of(args[5]);
+        held = Path.of(args[5] + "-" + args[4]);
         consumer.subscribe(List.of(args[1]));
     }
 
@@ -95,6 +102,7 @@ public class ChainLink {
                         new OffsetAndMetadata(record.offset() + 1, record.leaderEpoch(), ""));
             }
             producer.sendOffsetsToTransaction(ends, consumer.groupMetadata());
+            waitAtTheGate();
             if (!aborts) {
                 commit();
                 return true;
@@ -104,6 +112,17 @@ public class ChainLink {
         }
         producer.abortTransaction();
         return false;
+    }
+
+    private void waitAtTheGate() {
+        if (!Files.exists(gate)) return;
+        producer.flush();
+        try {
+            Files.writeString(held, "");
+            while (Files.exists(gate)) Thread.sleep(20);
+        } catch (IOException | InterruptedException failed) {
+            throw new IllegalStateException(failed);
+        }
     }
 
     private void commit() {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.mutants.catalogue import (
     answer_queue,
     away_and_anew,
+    chains,
     client,
     client_transactions,
     clients,
@@ -70,6 +71,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *groups.MUTANTS,
     *transactions.MUTANTS,
     *transactions_in_partitions.MUTANTS,
+    *chains.MUTANTS,
     *security_acl.MUTANTS,
     *security_tls.MUTANTS,
     *security_tools.MUTANTS,
