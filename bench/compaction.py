@@ -94,6 +94,7 @@ def main() -> int:
             cleaning = Cleaning(
                 log,
                 dirt_of(facts_of(log), None, clock.wall_ms()).offsets,
+                log.truncations,
                 cleaner_id=0,
                 settings=CleanerSettings.of(config),
                 helper=helper,
