@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import NewTopic, PartitionMetadata
 
 from kafka_zk.coordinator.placement import partition_for
 from kafka_zk.protocol.errors import ErrorCode
@@ -96,13 +96,21 @@ class Cluster:
 
     def name_kept_by(self, number: int, prefix: str, internal_topic: str) -> str:
         """A name for a group or a transactional id that this broker is to coordinate."""
-        self._wait_for_internal(internal_topic)
-        partitions = self.clients.admin.list_topics(internal_topic, PATIENCE_S).topics[internal_topic].partitions
+        wait_until(lambda: self._named_by(self.brokers[0], prefix, internal_topic) is not None, "the topic is made")
+        # One broker may know it already, and another one not yet.
+        partitions: dict[int, PartitionMetadata] = {}
+
+        def are_told() -> bool:
+            partitions.update(self._partitions_of(internal_topic))
+            return bool(partitions)
+
+        wait_until(are_told, f"librdkafka is told of {internal_topic}")
         names = (f"{prefix}-{attempt}" for attempt in count())
         return next(name for name in names if partitions[partition_for(name, len(partitions))].replicas[0] == number)
 
-    def _wait_for_internal(self, topic: str) -> None:
-        wait_until(lambda: self._named_by(self.brokers[0], "anything", topic) is not None, f"{topic} is made")
+    def _partitions_of(self, topic: str) -> dict[int, PartitionMetadata]:
+        found: dict[int, PartitionMetadata] = self.clients.admin.list_topics(topic, PATIENCE_S).topics[topic].partitions
+        return found
 
     def _named_by(self, broker: Broker, name: str, internal_topic: str) -> int | None:
         """Who coordinates it, if one asks this broker; None where nobody does."""
