@@ -24,6 +24,8 @@ ABORTS, SEEKS = 0.2, 0.02
 """How likely a transaction is aborted on purpose, and that its process begins to read anew before it."""
 ANSWER_S = 5
 ATTEMPTS = 3
+STUCK_S = 60
+"""Three times the timeout of a transaction, whose producer may be gone."""
 SHARED = {"broker.address.family": "v4", "log_level": 2, "reconnect.backoff.max.ms": 500}
 ALL_PARTITIONS = range(PARTITIONS)
 
@@ -182,16 +184,26 @@ def read_to_the_end(bootstrap: str, topic: str, history: History) -> None:
     history.add(Transaction("last", (), transaction.sent()))
     missing = {each.value for each in transaction.sent()}
 
-    def is_read() -> bool:
-        polled = last._poll()
-        missing.difference_update(each.value for each in polled)
-        history.add(Transaction("last", tuple(polled)))
-        return not missing
-
+    progress_s = time.monotonic()
     try:
-        wait_until(is_read, "no transaction holds back the readers")
+        # Twenty minutes of records take longer than a wait; what must not last is a wait without any.
+        while missing:
+            polled = last._poll()
+            missing.difference_update(each.value for each in polled)
+            history.add(Transaction("last", tuple(polled)))
+            if polled:
+                progress_s = time.monotonic()
+            assert time.monotonic() - progress_s < STUCK_S, f"readers are held back at {positions(last._consumer)}"
     finally:
         last._consumer.close()
+
+
+def positions(consumer: Consumer) -> str:
+    """Where a reader is in each partition, and where readers of committed data may go now."""
+    return ", ".join(
+        f"{each.partition}: {each.offset} of {consumer.get_watermark_offsets(each, timeout=ANSWER_S)[1]}"
+        for each in consumer.position(consumer.assignment())
+    )
 
 
 @pytest.fixture(params=[APACHE_ONLY, OURS])
