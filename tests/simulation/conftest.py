@@ -14,6 +14,7 @@ def no_turns_by_time():
     """How fast the machine is decides nothing here: a history repeats."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(giving_way, "SLICE_S", math.inf)
+        patch.setattr(giving_way, "TURN_NS", math.inf)
         yield
 
 

@@ -7,7 +7,7 @@ takes, which answer is lost) is drawn from one chance, so that a seed repeats a 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import gevent
 from gevent.queue import Queue
 
+from kafka_zk.log.files.disk import Disk
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
@@ -106,7 +107,7 @@ class Proposals:
         if lost == "before":
             pending.fail(NetworkError("the request was lost"))
             return
-        answer = self._cluster.controller.alter(self._broker_id, request)
+        answer = self._cluster.alter(self._broker_id, request)
         self._cluster.let_others()
         if lost == "after":
             pending.fail(NetworkError("the answer was lost"))
@@ -116,9 +117,10 @@ class Proposals:
 
 @dataclass
 class Controller:
-    """The partition's state as ZooKeeper has it, and the orders that follow from what happens. Kafka's rules."""
+    """A partition's state as ZooKeeper has it, and the orders that follow from what happens. Kafka's rules."""
 
     cluster: Cluster
+    partition: TopicPartition = PARTITION
     leader: int = 1
     leader_epoch: int = 0
     partition_epoch: int = 0
@@ -194,7 +196,7 @@ class Controller:
         self.made -= broker_ids
         for broker_id in sorted(broker_ids):
             for delete in (False, True):
-                self._send(broker_id, partial(_stop_replica, epoch=epoch, delete=delete))
+                self._send(broker_id, partial(_stop_replica, partition=self.partition, epoch=epoch, delete=delete))
 
     def stops(self, broker_id: int) -> None:
         """A controlled shutdown was asked for: its leadership goes first, then the replica is stopped."""
@@ -262,11 +264,12 @@ class Controller:
         return self._answer(code)
 
     def _answer(self, code: ErrorCode) -> AlterPartitionResponse:
-        data = ResponsePartitionData(partition_index=0, error_code=code)
+        topic, index = self.partition
+        data = ResponsePartitionData(partition_index=index, error_code=code)
         if code is ErrorCode.NONE:
             data.leader_id, data.leader_epoch = self.leader, self.leader_epoch
             data.isr, data.partition_epoch = list(self.isr), self.partition_epoch
-        return AlterPartitionResponse(topics=[ResponseTopicData(topic_id=topic_id(TOPIC), partitions=[data])])
+        return AlterPartitionResponse(topics=[ResponseTopicData(topic_id=topic_id(topic), partitions=[data])])
 
     def order(self, broker_ids: Any) -> None:
         """LeaderAndIsr to those that live."""
@@ -276,6 +279,7 @@ class Controller:
 
         def carry_out(member: Member) -> None:
             code = member.broker.order(
+                *self.partition,
                 is_new=member.broker_id not in self.made,
                 replicas=replicas,
                 isr=isr,
@@ -295,9 +299,9 @@ class Controller:
                 self._send(broker_id, carry_out)
 
     def tell_metadata(self) -> None:
-        leader, alive = self.leader, tuple(sorted(self.alive))
+        (topic, index), leader, alive = self.partition, self.leader, tuple(sorted(self.alive))
         for broker_id in alive:
-            self._send(broker_id, lambda member: member.broker.update_metadata({TOPIC: {0: leader}}, alive=alive))
+            self._send(broker_id, lambda member: member.broker.update_metadata({topic: {index: leader}}, alive=alive))
 
     def _send(self, broker_id: int, order: Callable[[Member], None]) -> None:
         """To one that lives. Who has just died still counts as alive for a moment, and hears nothing."""
@@ -322,14 +326,27 @@ class Controller:
         self.partition_epoch += 1
 
 
-def _stop_replica(member: Member, *, epoch: int, delete: bool) -> None:
-    member.broker.stop_replica(epoch=epoch, delete=delete)
+def _stop_replica(member: Member, *, partition: TopicPartition, epoch: int, delete: bool) -> None:
+    member.broker.stop_replica(*partition, epoch=epoch, delete=delete)
+
+
+class UnsyncedDisk(Disk):
+    """These brokers are killed, and their machines are not: what was written stays, synced or not."""
+
+    fsync = staticmethod(lambda descriptor: None)
+
+    def sync_path(self, path: str | Path) -> None: ...
+
+    def can_sync_at_once(self, path: Path) -> bool:
+        return False
 
 
 class Member:
     """One broker of the cluster in one of its lives, with the greenlets that end with it."""
 
-    def __init__(self, cluster: Cluster, broker_id: int, folder: Path) -> None:
+    def __init__(
+        self, cluster: Cluster, broker_id: int, folder: Path, properties: Mapping[str, str] | None = None
+    ) -> None:
         self.broker_id = broker_id
         self.orders: Queue[Callable[[Member], None]] = Queue()
         self._cluster = cluster
@@ -342,12 +359,14 @@ class Member:
                 "replica.fetch.backoff.ms": "100",
                 "replica.lag.time.max.ms": "3000",
                 "log.cleaner.enable": "false",
+                **(properties or {}),
             },
             {"segment.bytes": "600", "retention.ms": "-1"},
             broker_id=broker_id,
             connect=self._connect,
+            disk=UnsyncedDisk(),
             pools=InlinePools(cluster.chance),
-            on_log_dir_failure=lambda _: cluster.controller.directory_failed(broker_id),
+            on_log_dir_failure=lambda _: cluster.directory_failed(broker_id),
         )
         self.broker.controller = self.broker.manager._isr_changes._controller = Proposals(cluster, broker_id)
         self.directories = [str(each) for each in directories]
@@ -395,7 +414,7 @@ class Member:
 class Cluster:
     """Three brokers, their wires, their controller, and what their clients were promised."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, partitions: Sequence[TopicPartition] = (PARTITION,)) -> None:
         self.chance = random.Random(seed)
         self.members: dict[int, Member] = {}
         self.wires: list[Wire] = []
@@ -404,7 +423,13 @@ class Cluster:
         """By offset: what a producer with acks=all was told is there."""
         self.loses_replies = True
         self._folder = folder
-        self.controller = Controller(self)
+        self.controllers = {partition: Controller(self, partition) for partition in partitions}
+
+    @property
+    def controller(self) -> Controller:
+        """Of the only partition."""
+        (controller,) = self.controllers.values()
+        return controller
 
     # --- what the brokers see --------------------------------------------------------------------------------------
 
@@ -419,6 +444,9 @@ class Cluster:
     def is_parted(self, ends: set[int]) -> bool:
         return not ends <= self.members.keys() or frozenset(ends) in self.parted
 
+    def alter(self, broker_id: int, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        return self.controller.alter(broker_id, request)
+
     def member_at(self, broker_id: int) -> Member:
         if broker_id not in self.members:
             raise NetworkError("nobody listens")
@@ -427,14 +455,19 @@ class Cluster:
     # --- what happens to them --------------------------------------------------------------------------------------
 
     def start(self, broker_id: int) -> None:
-        self.members[broker_id] = Member(self, broker_id, self._folder)
-        self.controller.joined(broker_id)
+        self.members[broker_id] = self._make_member(broker_id, self._folder)
+        for controller in self.controllers.values():
+            controller.joined(broker_id)
+
+    def _make_member(self, broker_id: int, folder: Path) -> Member:
+        return Member(self, broker_id, folder)
 
     def end(self, broker_id: int, *, in_order: bool) -> None:
         member = self.members[broker_id]
         if in_order:
             member.broker.manager.about_to_stop()
-            self.controller.stops(broker_id)
+            for controller in self.controllers.values():
+                controller.stops(broker_id)
             self.run(self.chance.randrange(60))
         del self.members[broker_id]
         self._cut_wires()
@@ -442,7 +475,12 @@ class Cluster:
             member.stop()
         else:
             member.kill()
-        self.controller.left(broker_id)
+        for controller in self.controllers.values():
+            controller.left(broker_id)
+
+    def directory_failed(self, broker_id: int) -> None:
+        for controller in self.controllers.values():
+            controller.directory_failed(broker_id)
 
     def part(self, one: int, other: int) -> None:
         self.parted.add(frozenset((one, other)))

@@ -207,7 +207,7 @@ class MarkerSender:
     def send(self, markers: Markers) -> None:
         """Have every partition get its marker. `done` may be called at once."""
         if markers.remaining:
-            self._route(markers, markers.remaining)
+            self._route(markers, sorted(markers.remaining))
         else:
             markers.done()
 
