@@ -56,7 +56,8 @@ class ScriptedBroker:
     def __exit__(self, *_: object) -> None:
         for each in (self._listener, *self._connections):
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                # That of ssl.SSLSocket would have its reader take what comes next for plain text.
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
             each.close()
 
     def _accept(self) -> None:
