@@ -50,8 +50,11 @@ def again(config: pytest.Config, nodeid: str, error: BaseException | None) -> st
 
 
 def second_tries(terminal: pytest.TerminalReporter) -> list[tuple[str, str]]:
-    """Of each test that failed and was tried again: its id, and what went wrong the first time, in one line."""
-    return [(report.nodeid, _first_line(report)) for report in terminal.stats.get("rerun", ())]
+    """Of each test that failed and was tried again: its id, and what went wrong the first time, when, in one line."""
+    return [
+        (report.nodeid, f"{_first_line(report)} (in its {report.when}, after {report.duration:.1f} s)")
+        for report in terminal.stats.get("rerun", ())
+    ]
 
 
 def _first_line(report: pytest.TestReport) -> str:

@@ -94,6 +94,8 @@ begin_transaction            all records from now on are read, or none (by isola
 send_offsets_to_transaction  commit a consumer's offsets with them: KafkaConsumer.group_metadata() says as whom
 commit_transaction           send what is left, and commit; after TimeoutException call it again, it goes on
 abort_transaction            after any other error that leaves the producer usable
+producer_state               the id and epoch of this producer, for others that send in its name
+share_transaction            add partitions whose records others send, with sequences from 0 on
 """
 
 

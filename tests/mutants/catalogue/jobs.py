@@ -45,7 +45,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/spark/jobs/rows_in_order.py",
         old='.sortWithinPartitions("position")',
         new="",
-        tests="tests/integration/test_ingest_order.py",
+        tests="tests/integration/test_pipeline_ingest_order.py",
     ),
     Mutant(
         breaks="two runs of one checkpoint do not work at the same time",
@@ -325,7 +325,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/spark/jobs/carried_groups.py",
         old=".parquet(as_plain_name(offsets_path))",
         new=".parquet(as_plain_name(offsets_path).replace(chr(92), ''))",
-        tests="tests/integration/test_offsets_table.py",
+        tests="tests/integration/test_pipeline_offsets_table.py",
     ),
     Mutant(
         breaks="an audit fetches a replica from where its log begins",

@@ -153,7 +153,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/spark/jobs/audit_archive.py",
         old="xxhash64(key IS NULL, key, value IS NULL, value,",
         new="xxhash64(key, value,",
-        tests="tests/integration/test_archive_digest.py",
+        tests="tests/integration/test_pipeline_archive_digest.py",
     ),
     Mutant(
         breaks="files that another checkpoint wrote are refused",
