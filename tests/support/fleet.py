@@ -209,6 +209,14 @@ class Writer(threading.Thread):
         )
 
     def run(self) -> None:
+        try:
+            self._write()
+        except BaseException as error:
+            # librdkafka's Python part once raised SystemError from `poll`: nobody should wait for what never comes.
+            self._refused.append(f"the writer ended: {error!r}")
+            raise
+
+    def _write(self) -> None:
         for number in itertools.count():
             if self._told.wait(self.PAUSE_S):
                 break
