@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_zk.log.files import producer_snapshot
@@ -156,6 +156,7 @@ def test_the_oldest_open_transaction_is_the_first_unstable_offset(log: Log) -> N
     assert log.state.first_unstable_offset is None
 
 
+@example([("write", 0), ("write", 1), ("end", 1), ("move", 5)])
 @given(st.lists(st.tuples(st.sampled_from(["write", "end", "move", "restart"]), st.integers(0, 5)), max_size=40))
 def test_in_whatever_order_they_begin_and_end_the_oldest_one_counts(steps: list[tuple[str, int]]) -> None:
     log, high_watermark = Log(), 0

@@ -72,6 +72,7 @@ def test_parts_of_one_transaction_that_wait_for_one_leader_each_get_an_answer(sc
     producer = decided(scene, T0, T1)
     scene.leaders.leaders[T1] = 2
     scene.leaders.changed()
+    scene.settle()
     for _ in range(3):
         scene.leaders.speak()
         scene.settle()
