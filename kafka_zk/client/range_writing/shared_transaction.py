@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from kafka_zk.client.range_writing.arrivals import ProducerIdentity
+from kafka_zk.client.range_writing.sequenced_writer import BYTES
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
 from kafka_zk.protocol.types import TopicPartition
 
 CLOSE_S = 5
 """For an abort. Without one the coordinator aborts at the next `begin`, or when the transaction's time is over."""
-BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
 
 
 class SharedTransaction:
