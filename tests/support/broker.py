@@ -87,3 +87,7 @@ class OurBroker:
 
     def kill(self) -> None:
         self.process.kill()
+
+    def says(self, *texts: str, times: int = 1, since: int = 0) -> None:
+        """Wait until its output has each of `texts`; see `ChildProcess.says`."""
+        self.process.says(*texts, times=times, since=since)

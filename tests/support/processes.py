@@ -36,6 +36,30 @@ def has_ended(pid: int) -> bool:
         return True
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether every thread of a process stands still."""
+    states = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            states.append((task / "stat").read_text().rpartition(")")[2].split()[0])
+    return set(states) <= {"T", "Z", "X"}
+
+
+@contextmanager
+def paused(pid: int) -> Iterator[None]:
+    """Blocks until a process stands still, which it does while the block runs.
+
+    SIGSTOP reaches one thread after the other: until the last has it, the process may still answer.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: is_stopped(pid), f"every thread of {pid} stands still")
+        yield
+    finally:
+        with suppress(ProcessLookupError):  # it was killed meanwhile
+            os.kill(pid, signal.SIGCONT)
+
+
 def accepts_connections(port: int, host: str = "127.0.0.1") -> bool:
     try:
         socket.create_connection((host, port), timeout=1).close()
@@ -164,3 +188,21 @@ class ChildProcess:
 
     def output(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def says(self, *texts: str, times: int = 1, since: int = 0, timeout_s: float = 60) -> None:
+        """Wait until its output has each of `texts` as many `times`; `since`: characters of it that are passed over.
+
+        What a process does can be seen before it writes a line about it. One that has ended says nothing more.
+        """
+
+        def missing() -> list[str]:
+            said = self.output()[since:]
+            return [text for text in texts if said.count(text) < times]
+
+        def has_said() -> bool:
+            was_running = self.is_running
+            lacks = missing()
+            assert was_running or not lacks, f"{lacks} is missing at the end of\n{self.output()}"
+            return not lacks
+
+        wait_until(has_said, f"the output has {texts}", timeout_s)
