@@ -115,7 +115,8 @@ for name in "${suites[@]}"; do
       # modules. The codec is not one of these: of what compares it once more, only what reads headers and what hides it.
       packages=($(grep -rl --include="*.py" '^# Compiled by mypyc: ' kafka_zk | cut -d/ -f2 | sort -u | sed 's/^/unit\//'))
       options+=(-k "not test_kio.py and (not test_twins.py or request_headers or nothing_is_compiled)")
-      KAFKA_ZK_INTERPRETED=1 suite "${packages[@]}" unit/test_compiled.py unit/test_hot_path.py
+      KAFKA_ZK_INTERPRETED=1 suite "${packages[@]}" unit/test_compiled.py unit/test_hot_path.py \
+        unit/test_transaction_path.py
       ;;
     mutants)
       # Many wait for what the fault keeps from happening, so more than there are cores.
