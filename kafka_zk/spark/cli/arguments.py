@@ -24,7 +24,8 @@ cluster below [kafka] by Kafka's names, those of Spark below [spark].
 
 kafka-pipeline.sh --package FILE.tar.gz [--include DISTRIBUTION...] packages what workers without kafka_zk need.
 
-exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 130 interrupted."""
+exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 3 a later run of the same
+job has taken over; 130 interrupted."""
 
 
 class WrongUsage(Exception):

@@ -1,7 +1,8 @@
 """kafka-pipeline.sh JOB: arguments, session, job, exit code.
 
-Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 130 interrupted, 143
-terminated. Output that nobody reads, or that has no room, changes nothing: the job is done.
+Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 3 a later run of the same job has
+taken over; 130 interrupted, 143 terminated. Output that nobody reads, or that has no room, changes nothing: the job is
+done.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_zk.spark.cli.arguments import PROGRAM, Packing, Run, WrongUsage, parse
-from kafka_zk.spark.cli.failures import clear_sentence
+from kafka_zk.spark.cli.failures import clear_sentence, is_of_a_fenced_run
 from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt, leave_the_end_to_it
 from kafka_zk.spark.cli.package import PackageError, pack
 from kafka_zk.standard_streams import forgive, open_closed_streams
@@ -24,7 +25,7 @@ from kafka_zk.standard_streams import forgive, open_closed_streams
 if TYPE_CHECKING:
     from kafka_zk.spark.jobs.outcome import Outcome
 
-DONE, FAILED, WRONG = 0, 1, 2
+DONE, FAILED, WRONG, TAKEN_OVER = 0, 1, 2, 3
 
 
 def run() -> None:
@@ -83,7 +84,7 @@ def _explain(job: str, error: Exception) -> int:
     if os.environ.get("KAFKA_PIPELINE_TRACEBACK"):
         traceback.print_exception(error)
     print(f"{PROGRAM} {job}: {clear_sentence(str(error) or type(error).__name__)}", file=sys.stderr)
-    return FAILED
+    return TAKEN_OVER if is_of_a_fenced_run(str(error)) else FAILED
 
 
 if __name__ == "__main__":

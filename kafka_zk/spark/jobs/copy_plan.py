@@ -65,6 +65,54 @@ class Note:
         return json.dumps(content | ({"transactional": True} if self.transactional else {}))
 
 
+class NoteName(NamedTuple):
+    """The file of one note: which one it is of its batch, and, for one in a transaction, who wrote it.
+
+    So a run that is fenced while it writes its note does not write over that of the run that fenced it.
+    """
+
+    batch: str
+    number: int
+    identity: ProducerIdentity | None = None
+
+    def __str__(self) -> str:
+        of_whom = "" if self.identity is None else f"-{self.identity.producer_id}-{self.identity.epoch}"
+        return f"{self.batch}.note-{self.number}{of_whom}"
+
+    def is_later_than(self, identity: ProducerIdentity) -> bool:
+        """Whether its writer has fenced the one with this identity."""
+        own = self.identity
+        return own is not None and own.producer_id == identity.producer_id and own.epoch > identity.epoch
+
+
+def note_names(names: Iterable[str], batch: str) -> list[NoteName]:
+    """The notes of a batch among the names of files, in the order in which their writers fenced each other.
+
+    The number does not tell: a fenced run may write its note late. A producer id that follows another one has the
+    higher numbers: it is given when the epochs of the other are used up, or its transactional.id is forgotten.
+    """
+    prefix = f"{batch}.note-"
+    found: list[NoteName] = []
+    for name in names:
+        if name.startswith(prefix):
+            number, *of_whom = map(int, name.removeprefix(prefix).split("-"))
+            found.append(NoteName(batch, number, ProducerIdentity(*of_whom) if of_whom else None))
+    first: dict[int, int] = {}
+    for each in found:
+        if each.identity is not None:
+            producer_id = each.identity.producer_id
+            first[producer_id] = min(first.get(producer_id, each.number), each.number)
+
+    def place(each: NoteName) -> tuple[int, int, int, int]:
+        # Those without an identity are of earlier versions, or of copies without transactions, which have no others.
+        if each.identity is None:
+            return 0, 0, 0, each.number
+        producer_id, epoch = each.identity
+        return 1, first[producer_id], producer_id, epoch
+
+    return sorted(found, key=place)
+
+
 def decode_note(text: str) -> Note:
     content = json.loads(text)
     return Note(

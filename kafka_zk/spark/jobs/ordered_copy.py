@@ -4,6 +4,8 @@ Role        Plans on the driver; `OrderedWriter` runs in workers, one task a par
 Invariants  Before the first record is sent, a note says which source offsets get which sequences of a producer, and
             where the target ended. Driver and tasks check what arrived before they send, and wait until what
             is not replicated yet is decided. Others may write to the topic. Notes are never overwritten.
+            With a transaction, notes are read once all earlier runs are fenced: of what is committed by then, and what
+            will ever be, but for this run's own, some note tells.
             Objects sent to workers hold only settings and numbers.
 """
 
@@ -11,31 +13,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.range_reading.errors import OffsetsLost
 from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity
 from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
 from kafka_zk.client.range_writing.shared_transaction import SharedTransaction
-from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.errors import BrokerError, InvalidProducerEpoch, ProducerFenced
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.types import Record
 from kafka_zk.spark.client_secrets import resolved
 from kafka_zk.spark.jobs.cluster import topic_ids
 from kafka_zk.spark.jobs.copy_plan import (
     Note,
+    NoteName,
     Sending,
     check_topic_ids,
     decode_note,
     first_sending,
     next_sending,
     next_transaction,
+    note_names,
     noted_of,
     renamed_partitions,
     spans_of,
 )
-from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.jobs.outcome import AnotherRunError, JobError
 from kafka_zk.spark.jobs.source_runs import Runs, each_offset, joined, part, runs_of, size
 
 if TYPE_CHECKING:
@@ -49,9 +53,15 @@ SPANS = "topic STRING, partition INT, source_offset BIGINT, target_offset BIGINT
 RUNS = "topic STRING, partition INT, source_offset BIGINT, record_count BIGINT"
 NO_TIMESTAMP = -1
 NOTHING = Arrivals(0, ())
+HAS_BEGUN = (
+    "another run of this job has begun with the same checkpoint, and goes on in place of this one, which brokers have "
+    "fenced; stop the other one if this was to go on"
+)
 
+Result = TypeVar("Result")
 Row = tuple[str, int, int, int, int]
 Look = Callable[[TopicPartition, int, int, ProducerIdentity], Arrivals]
+Follow = Callable[[Sending, Arrivals, Runs, int, ProducerIdentity, str], Sending]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,9 @@ def copy_batch(
             f"{name} of this checkpoint was begun by an earlier version and cannot be resumed; "
             "use a new topic and a new checkpoint"
         )
-    number, notes = read_notes(state, name)
+    # Before the notes are read: an earlier run that goes on meanwhile could commit what its note, not yet read, tells.
+    identity = None if transaction is None else _in_transaction(transaction.begin, transaction)
+    number, notes = read_notes(state, name, identity)
     noted = noted_of(notes, rename)
     if notes and noted.transactional != (transaction is not None):
         raise JobError(
@@ -92,19 +104,16 @@ def copy_batch(
         )
     ordered = _in_order(records.select("topic", "partition", "offset"), len(partitions))
     wanted = _as_runs(ordered.mapInArrow(_offsets, RUNS).collect())
-    places, ids = planned(wanted, noted, target=target, rename=rename, transaction=transaction)
+    places, ids = planned(wanted, noted, target=target, rename=rename, begun_as=identity)
     note = Note({each: place.sending for each, place in places.items()}, ids, transaction is not None)
     if note != noted:
-        state.write(f"{name}.note-{number + 1}", note.encode())
+        state.write(str(NoteName(name, number + 1, identity)), note.encode())
     columns = ("topic", "partition", "offset", "key", "value", "headers", "timestamp")
     ordered = _in_order(records.select(*columns), len(partitions))
     unfinished = any(place.found.count < size(place.sending.sent) for place in places.values())
-    transactional_id = None
     if transaction is not None and unfinished:
-        transactional_id = transaction.transactional_id
-        _in_transaction(lambda: transaction.add(_unsent(places)))
-    writer = OrderedWriter(target, places, transactional_id)
-    sent = ordered.mapInArrow(writer, SPANS).collect() if unfinished else []
+        _in_transaction(lambda: transaction.add(_unsent(places)), transaction)
+    sent = _sent(ordered, target, places, transaction) if unfinished else []
     rows = [(row[0], row[1], row[2], row[3], row[4]) for row in sent]
     _check_all_sent(places, rows)
     if sent:
@@ -114,18 +123,23 @@ def copy_batch(
             _check_none_came_late(target, renamed_partitions(places, rename), places)
         else:
             # Nothing comes late: brokers refuse what earlier runs sent since `begin`.
-            _in_transaction(transaction.commit)
+            _in_transaction(transaction.commit, transaction)
     for each, place in places.items():
         known = (*place.sending.spans, *spans_of(place.sending, place.found))
         rows += [(each.topic, each.partition, *span) for span in known]
     return sorted(rows)
 
 
-def read_notes(state: FileStore, name: str) -> tuple[int, list[Note]]:
-    """The notes of a batch, in order, and the number of the last; 0 where there is none."""
-    prefix = f"{name}.note-"
-    numbers = sorted(int(each.removeprefix(prefix)) for each in state.names() if each.startswith(prefix))
-    return max(numbers, default=0), [decode_note(state.read(f"{prefix}{number}") or "") for number in numbers]
+def read_notes(state: FileStore, name: str, own: ProducerIdentity | None = None) -> tuple[int, list[Note]]:
+    """The notes of a batch, in order, and the highest number; 0 where there is none.
+
+    `own`: of the transaction that has begun. Raises AnotherRunError if a run that has fenced it has noted something.
+    """
+    names = note_names(state.names(), name)
+    if own is not None and any(each.is_later_than(own) for each in names):
+        raise AnotherRunError(HAS_BEGUN)
+    notes = [decode_note(state.read(str(each)) or "") for each in names]
+    return max((each.number for each in names), default=0), notes
 
 
 def planned(
@@ -134,10 +148,10 @@ def planned(
     *,
     target: Mapping[str, str],
     rename: Mapping[str, str],
-    transaction: SharedTransaction | None = None,
+    begun_as: ProducerIdentity | None = None,
 ) -> tuple[dict[TopicPartition, Place], dict[str, str]]:
     """Blocks. Returns what to send to each partition, after a check of the target, and the ids of the
-    topics checked. Raises JobError."""
+    topics checked. `begun_as`: the producer of the transaction, which ended those of earlier runs. Raises JobError."""
     renamed = renamed_partitions(sorted({*wanted, *noted.partitions}), rename)
     topics = {each.topic for each in renamed.values()}
     before = topic_ids(target, topics)
@@ -145,11 +159,18 @@ def planned(
     places: dict[TopicPartition, Place] = {}
     with SequencedWriter(resolved(target)) as writer:
         try:
-            identity = writer.new_identity() if transaction is None else transaction.begin()
-            place = _place if transaction is None else _place_in_transaction
+            identity = writer.new_identity() if begun_as is None else begun_as
+            look, following = (
+                (writer.arrived, next_sending) if begun_as is None else (writer.committed, next_transaction)
+            )
             for each, to in renamed.items():
                 end = writer.decided_end(to)
-                places[each] = place(writer, to, noted.partitions.get(each), wanted.get(each, ()), end, identity)
+                runs, sending = wanted.get(each, ()), noted.partitions.get(each)
+                places[each] = (
+                    Place(to.topic, first_sending(runs, end, identity, to.topic), end, NOTHING)
+                    if sending is None
+                    else _continued(to, sending, runs, end, identity, look=look, following=following)
+                )
         except (BrokerError, KafkaException) as error:
             raise JobError(f"could not check how much of this copy is in the target: {error}") from error
     # Partitions are read by name: results of one topic say nothing about another that now has its name.
@@ -158,36 +179,20 @@ def planned(
     return places, before | ids
 
 
-def _place(
-    writer: SequencedWriter,
+def _continued(
     to: TopicPartition,
-    before: Sending | None,
+    before: Sending,
     wanted: Runs,
     end: int,
     identity: ProducerIdentity,
+    *,
+    look: Look,
+    following: Follow,
 ) -> Place:
-    if before is None:
-        return Place(to.topic, first_sending(wanted, end, identity, to.topic), end, NOTHING)
+    """Blocks. Where a noted partition goes on: `look` finds what of the note is there, `following` plans the rest."""
     _check_end(to, before, end)
-    found = arrived(writer, to, before, before.start, end)
-    sending = next_sending(before, found, wanted, end, identity, to.topic)
-    return Place(to.topic, sending, end, found if sending is before else NOTHING)
-
-
-def _place_in_transaction(
-    writer: SequencedWriter,
-    to: TopicPartition,
-    before: Sending | None,
-    wanted: Runs,
-    end: int,
-    identity: ProducerIdentity,
-) -> Place:
-    """As `_place`, when the transactions of earlier runs are over."""
-    if before is None:
-        return Place(to.topic, first_sending(wanted, end, identity, to.topic), end, NOTHING)
-    _check_end(to, before, end)
-    found = _known(to, before, _left_of(writer.committed, to, before, before.start, end))
-    sending = next_transaction(before, found, wanted, end, identity, to.topic)
+    found = _known(to, before, _left_of(look, to, before, before.start, end))
+    sending = following(before, found, wanted, end, identity, to.topic)
     return Place(to.topic, sending, end, found if sending is before else NOTHING)
 
 
@@ -297,6 +302,23 @@ class _PartitionCopy:
         return found
 
 
+def _sent(
+    ordered: DataFrame,
+    target: Mapping[str, str],
+    places: Mapping[TopicPartition, Place],
+    transaction: SharedTransaction | None,
+) -> list[Any]:
+    """Blocks. Send what the places say; the spans, as rows. Raises AnotherRunError, or what a task failed with."""
+    writer = OrderedWriter(target, places, None if transaction is None else transaction.transactional_id)
+    try:
+        return ordered.mapInArrow(writer, SPANS).collect()
+    except Exception as error:
+        # Brokers tell a fenced task only that its epoch is old, in one of several ways.
+        if transaction is not None and transaction.is_ended_by_others():
+            raise _ended_by_others(transaction) from error
+        raise
+
+
 def _unsent(places: Mapping[TopicPartition, Place]) -> list[TopicPartition]:
     """The target's partitions that get records."""
     return [
@@ -306,15 +328,27 @@ def _unsent(places: Mapping[TopicPartition, Place]) -> list[TopicPartition]:
     ]
 
 
-def _in_transaction(call: Callable[[], None]) -> None:
-    """Raises JobError."""
+def _in_transaction(call: Callable[[], Result], transaction: SharedTransaction) -> Result:
+    """Raises JobError, AnotherRunError."""
     try:
-        call()
+        return call()
+    except (ProducerFenced, InvalidProducerEpoch) as error:
+        raise _ended_by_others(transaction) from error
     except (BrokerError, KafkaException) as error:
         raise JobError(
             f"could not write this batch in a transaction: {error}; run the same command again to continue (a batch "
             "must be done within transaction.timeout.ms: max-offsets-per-trigger makes it smaller)"
         ) from error
+
+
+def _ended_by_others(transaction: SharedTransaction) -> JobError:
+    """What to say of a transaction that this run has not ended."""
+    if transaction.may_be_out_of_time:
+        return JobError(
+            "this batch was not written within transaction.timeout.ms, so brokers have aborted its transaction; make "
+            "batches smaller with max-offsets-per-trigger, or raise it in [target], and run the same command again"
+        )
+    return AnotherRunError(HAS_BEGUN)
 
 
 def _check_all_sent(places: Mapping[TopicPartition, Place], rows: list[Row]) -> None:

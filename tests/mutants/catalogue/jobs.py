@@ -120,8 +120,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what a transaction wrote that was aborted counts for nothing",
         file="kafka_zk/spark/jobs/ordered_copy.py",
-        old="_left_of(writer.committed, to",
-        new="_left_of(writer.arrived, to",
+        old="(writer.committed, next_transaction)",
+        new="(writer.arrived, next_transaction)",
         tests="tests/unit/spark/test_copies_in_transactions.py -k counts_for_nothing",
     ),
     Mutant(
@@ -375,5 +375,42 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        noted = None\n",
         new="        pass\n",
         tests="tests/unit/spark/test_destination.py -k earlier_version_noted",
+    ),
+    Mutant(
+        breaks="a run reads the notes of a batch when it has fenced who could still add to what they tell",
+        file="kafka_zk/spark/jobs/ordered_copy.py",
+        old="    identity = None if transaction is None else _in_transaction(transaction.begin, transaction)\n"
+        "    number, notes = read_notes(state, name, identity)\n",
+        new="    number, notes = read_notes(state, name)\n"
+        "    identity = None if transaction is None else _in_transaction(transaction.begin, transaction)\n",
+        tests="tests/unit/spark/test_copies_taken_over.py -k cannot_add",
+    ),
+    Mutant(
+        breaks="a fenced run does not write over the note of the one that fenced it",
+        file="kafka_zk/spark/jobs/copy_plan.py",
+        old='"" if self.identity is None else f"-{self.identity.producer_id}-{self.identity.epoch}"',
+        new='"" if self.identity is None else f"-{self.identity.producer_id}-0"',
+        tests="tests/unit/spark/test_copies_taken_over.py -k written_late",
+    ),
+    Mutant(
+        breaks="of the notes of a batch the one counts whose writer nobody has fenced",
+        file="kafka_zk/spark/jobs/copy_plan.py",
+        old="        return 1, first[producer_id], producer_id, epoch\n",
+        new="        return 1, first[producer_id], producer_id, -epoch\n",
+        tests="tests/unit/spark/test_copies_taken_over.py -k taken_over",
+    ),
+    Mutant(
+        breaks="a fenced task is told as what another run has done",
+        file="kafka_zk/spark/jobs/ordered_copy.py",
+        old="        if transaction is not None and transaction.is_ended_by_others():\n",
+        new="        if False:\n",
+        tests="tests/unit/spark/test_copies_taken_over.py -k adds_nothing",
+    ),
+    Mutant(
+        breaks="a supervisor sees that a run was taken over and need not begin again",
+        file="kafka_zk/spark/cli/failures.py",
+        old="    return _last_raised(text)[0] == AnotherRunError.__name__\n",
+        new="    return AnotherRunError.__name__ in text\n",
+        tests="tests/unit/spark/test_failures.py -k taken_over",
     ),
 )

@@ -10,14 +10,14 @@ import pyarrow
 import pytest
 
 from kafka_zk.client.config import ClientConfig
-from kafka_zk.client.errors import DisconnectException
+from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.client.producer.settings import producer_settings
 from kafka_zk.client.range_reading.errors import OffsetsLost
 from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity, arrivals
 from kafka_zk.client.range_writing.sequenced_writer import BYTES, SequencedWriter
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.errors import ErrorCode, ProducerFenced
 from kafka_zk.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Record, build_batch, decode_records
@@ -35,6 +35,7 @@ class State(dict[str, str]):
     """Stands where FileStore stands: a file is there whole or not at all."""
 
     on_write: Callable[[], None] = staticmethod(lambda: None)
+    on_list: Callable[[], None] = staticmethod(lambda: None)
     folder: Path | None = None
 
     def read(self, name: str) -> str | None:
@@ -50,6 +51,7 @@ class State(dict[str, str]):
         return False
 
     def names(self) -> list[str]:
+        self.on_list()
         return sorted(self)
 
     def texts(self) -> dict[str, str]:
@@ -83,6 +85,7 @@ class Target(SequencedWriter):
         self._clock = SystemClock()
         self._client = self._metadata = _Wire()  # type: ignore[assignment]
         self._transactional_id = None
+        self.transaction: Transaction | None = None
         self.aborted: set[int] = set()
         """Base offsets of batches whose transaction was aborted."""
         self.log: list[tuple[BatchHeader, list[bytes | None]]] = []
@@ -164,6 +167,8 @@ class Target(SequencedWriter):
         return arrivals(heads, identity, start=start, end=end)
 
     def committed(self, partition: TopicPartition, start: int, end: int, identity: ProducerIdentity) -> Arrivals:
+        if self.transaction is not None and self.transaction.is_open and any(self.transaction._open()):
+            raise TimeoutException("a later run's transaction stays open")
         heads = [
             head._replace(producer_id=-1) if head.base_offset in self.aborted else head
             for head, _ in self.log
@@ -217,33 +222,32 @@ class Target(SequencedWriter):
 
 
 class Transaction:
-    """Stands where SharedTransaction stands, with its coordinator: one object for all runs of a checkpoint."""
+    """The coordinator of a checkpoint's transactional.id. `Member` stands where SharedTransaction stands."""
 
-    transactional_id = "copy"
     PRODUCER_ID = 1000
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        target.transaction = self
         self.epoch = -1
         self.is_open = False
+        self.is_slow = False
+        """Whether a batch takes longer than a transaction may."""
+        self.before_begin: Callable[[], None] = lambda: None
+        self.before_add: Callable[[], None] = lambda: None
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
 
-    def begin(self) -> ProducerIdentity:
+    def begin(self) -> int:
+        """Ends what is open, and fences who had the epoch before."""
         if self.is_open:
             self._end(aborted=True)
         self.epoch += 1
-        return ProducerIdentity(self.PRODUCER_ID, self.epoch)
+        return self.epoch
 
-    def add(self, partitions: list[TopicPartition]) -> None:
-        assert partitions == [TARGET]
-        self.is_open = True
-
-    def commit(self) -> None:
-        self.before_commit()
-        assert self.is_open
-        self._end(aborted=False)
-        self.after_commit()
+    def time_is_over(self) -> None:
+        """As the coordinator aborts a transaction by itself."""
+        self._end(aborted=True)
 
     def _end(self, *, aborted: bool) -> None:
         """The marker; an abort raises the epoch, so that the leader takes nothing more of the one before."""
@@ -278,6 +282,45 @@ class Transaction:
         """What a reader of committed records sees."""
         hidden = self.target.aborted | ({head.base_offset for head in self._open()} if self.is_open else set())
         return [value for head, values in self.target.log if head.base_offset not in hidden for value in values]
+
+
+class Member:
+    """One run's SharedTransaction."""
+
+    transactional_id = "copy"
+
+    def __init__(self, coordinator: Transaction) -> None:
+        self._coordinator = coordinator
+        self._epoch = -1
+
+    def begin(self) -> ProducerIdentity:
+        self._coordinator.before_begin()
+        self._epoch = self._coordinator.begin()
+        return ProducerIdentity(Transaction.PRODUCER_ID, self._epoch)
+
+    def add(self, partitions: list[TopicPartition]) -> None:
+        self._coordinator.before_add()
+        self._check()
+        assert partitions == [TARGET]
+        self._coordinator.is_open = True
+
+    def commit(self) -> None:
+        self._coordinator.before_commit()
+        self._check()
+        assert self._coordinator.is_open
+        self._coordinator._end(aborted=False)
+        self._coordinator.after_commit()
+
+    @property
+    def may_be_out_of_time(self) -> bool:
+        return self._coordinator.is_slow
+
+    def is_ended_by_others(self) -> bool:
+        return self._epoch != self._coordinator.epoch
+
+    def _check(self) -> None:
+        if self.is_ended_by_others():
+            raise ProducerFenced
 
 
 def _sequences(head: BatchHeader) -> tuple[int, int, int, int]:
@@ -330,7 +373,7 @@ def copied(
 ) -> list[tuple[str, int, int, int, int]]:
     given: Any = frame
     store: Any = state
-    one: Any = transaction
+    one: Any = None if transaction is None else Member(transaction)
     return ordered_copy.copy_batch(
         given, state=store, name="b", target={}, rename={"t": to}, partitions=[SOURCE], transaction=one
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.spark.cli.failures import clear_sentence
+from kafka_zk.spark.cli.failures import clear_sentence, is_of_a_fenced_run
 
 WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure:
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -34,3 +34,14 @@ Driver stacktrace:
 )
 def test_the_sentence(text: str, sentence: str):
     assert clear_sentence(text) == sentence
+
+
+@pytest.mark.parametrize("name", ["AnotherRunError", "JobError"])
+def test_a_run_that_was_taken_over_is_told_from_one_that_failed(name: str):
+    """In a batch of a query Spark hands it on as text, with what the brokers said before it."""
+    text = WORKER.replace("outcome.JobError: a record", "outcome.AnotherRunError: not the last") + (
+        "The above exception was the direct cause of the following exception:\n"
+        f"kafka_zk.spark.jobs.outcome.{name}: another run has begun\n\n\tat py4j.Protocol"
+    )
+    assert clear_sentence(text) == "another run has begun"
+    assert is_of_a_fenced_run(text) == (name == "AnotherRunError")
