@@ -33,7 +33,12 @@ def describe_state(services: Services, socket_server: SocketServer, *, broker_ep
     controller, replicas = services.controller, services.replica_manager
     zk, connections = services.zk, list(socket_server.connections())
     _, groups = services.group_coordinator.list_groups()
-    purgatories = (replicas.delayed_produces, replicas.delayed_fetches, replicas.delayed_delete_records)
+    purgatories = (
+        replicas.delayed_produces,
+        replicas.delayed_fetches,
+        replicas.delayed_delete_records,
+        replicas.delayed_commits,
+    )
     busy = [connection for connection in connections if connection.unanswered_count or connection.unsent_bytes]
     lines = [
         f"broker {services.broker_id} epoch={broker_epoch} cluster={services.cluster_id}",

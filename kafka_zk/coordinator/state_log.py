@@ -160,6 +160,16 @@ class StateLog:
             self._log.exception("Error while appending %d records to partition %d", len(records), partition)
             return [AppendFailure(UnknownServerError())]
 
+    def may_be_replaced(self, partition: int) -> bool:
+        """Whether another broker may coordinate the partition by now, without this one's knowledge."""
+        return self._replica_manager.may_be_replaced(TopicPartition(self._topic, partition))
+
+    def await_committed(self, partition: int, offset: int, *, timeout_ms: int) -> Pending[ErrorCode]:
+        """NONE once all below `offset` is committed. See replication.serving.delayed_commit. Does not switch."""
+        return self._replica_manager.await_committed(
+            TopicPartition(self._topic, partition), offset, timeout_ms=timeout_ms
+        )
+
     def read(self, partition: int, is_wanted: Callable[[], bool]) -> Iterator[Batch]:
         """Blocks between batches. All batches of the local log in order, while `is_wanted`. Raises BrokerError."""
         return stored_batches(self._replica_manager, TopicPartition(self._topic, partition), is_wanted)

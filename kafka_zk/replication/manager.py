@@ -38,6 +38,7 @@ from kafka_zk.replication.metrics import register_gauges
 from kafka_zk.replication.partition import Partition, PartitionContext
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.append import Appender
+from kafka_zk.replication.serving.delayed_commit import Commits
 from kafka_zk.replication.serving.deletes import Deletes
 from kafka_zk.replication.serving.early_followers import EarlyFollowers
 from kafka_zk.replication.serving.fetch import Fetches
@@ -108,6 +109,8 @@ class ReplicaManager:
         self.delayed_produces = Purgatory("Produce", clock)
         self.delayed_fetches = Purgatory("Fetch", clock)
         self.delayed_delete_records = Purgatory("DeleteRecords", clock)
+        self.delayed_commits = Purgatory("Commit", clock)
+        self._awaited_commits = self.delayed_commits.watched
         self.fetch_sessions = FetchSessionCache(
             config.max_incremental_fetch_session_cache_slots,
             eviction_ms=SESSION_EVICTION_MS,
@@ -169,6 +172,7 @@ class ReplicaManager:
         self.fetch = self._fetches.fetch
         self._deletes = Deletes(self.hosted, self.delayed_delete_records, self.wake)
         self.delete_records = self._deletes.delete_records
+        self.await_committed = Commits(self.hosted, self.delayed_commits).await_committed
         self.moves = LogDirMoves(
             hosted=self.hosted,
             log_manager=log_manager,
@@ -211,7 +215,12 @@ class ReplicaManager:
         self.fetchers.shutdown()
         self._failing.join()
         self.moves.shutdown()
-        for purgatory in (self.delayed_produces, self.delayed_fetches, self.delayed_delete_records):
+        for purgatory in (
+            self.delayed_produces,
+            self.delayed_fetches,
+            self.delayed_delete_records,
+            self.delayed_commits,
+        ):
             purgatory.shutdown()
         self.checkpoint_high_watermarks()
         log.info("[ReplicaManager broker=%d] Shut down completely", self.broker_id)
@@ -256,6 +265,11 @@ class ReplicaManager:
         partition = self.hosted.find(*topic_partition)
         return partition.leadership if partition is not None and partition.is_leader else None
 
+    def may_be_replaced(self, topic_partition: TopicPartition) -> bool:
+        """Whether another broker may lead the partition by now, without this one's knowledge: it has replicas."""
+        partition = self.hosted.find(*topic_partition)
+        return partition is None or not partition.is_leader or bool(partition.followers)
+
     def current_leader(self, topic: str, index: int) -> tuple[int, int]:
         """Leader id and leader epoch as known here, -1 and -1 when unknown: sent to a client that asked the wrong
         broker."""
@@ -280,6 +294,8 @@ class ReplicaManager:
             self.delayed_produces.check_and_complete(key)
         if self.delayed_delete_records.watched:
             self.delayed_delete_records.check_and_complete(key)
+        if self._awaited_commits:
+            self.delayed_commits.check_and_complete(key)
 
     # --- control requests ----------------------------------------------------------------------------------------
 

@@ -3,7 +3,9 @@
 Role        Acts: loads and unloads partitions, stores what was decided, and forgets ids that nobody uses.
 Invariants  A change is made in memory only once it is stored, and only if the transaction is still that of the same
             load: what another coordinator wrote meanwhile counts.
-            A transaction is in memory only while its partition is owned.
+            A transaction is in memory only while its partition is owned, and nothing is served that the next leader
+            may not have: a load waits until all that it read is committed.
+Differs from Kafka, which serves what it read at once; see docs/compat.md.
 Source      Kafka 3.9 TransactionStateManager.
 """
 
@@ -15,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from kafka_zk.clock import Clock, Timer
-from kafka_zk.coordinator.loads import Loads
+from kafka_zk.coordinator.loads import Loads, Uncommitted
 from kafka_zk.coordinator.ownership import Load, Ownership
 from kafka_zk.coordinator.state_log import StateLog
 from kafka_zk.coordinator.tasks import Tasks
@@ -127,7 +129,7 @@ class TransactionManager:
                 del self.transactions[transactional_id]
         return counts
 
-    def _fill(self, load: Load) -> str | None:
+    def _fill(self, load: Load) -> Uncommitted | None:
         """Blocks. See loads.Fill."""
         replay = LogReplay()
         for batch in self._log.read(load.partition, lambda: self.ownership.is_current(load)):
@@ -135,6 +137,13 @@ class TransactionManager:
         found = list(in_slices(replay.transactions()))
         if not self.ownership.is_current(load):
             return None
+        return Uncommitted(
+            lambda timeout_ms: self._log.await_committed(load.partition, replay.end_offset, timeout_ms=timeout_ms),
+            lambda: self._take(load, replay, found),
+        )
+
+    def _take(self, load: Load, replay: LogReplay, found: Sequence[Transaction]) -> str:
+        """Does not switch."""
         if replay.unknown_count:
             log_lines.warning(
                 "[%s] Ignored %d records with keys of an unknown version while loading %s-%d, which an upgraded broker "

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafka_zk.log.produce.append_info import AppendInfo
-from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import BrokerError, NotEnoughReplicas, NotLeaderOrFollower
+from kafka_zk.network.pending import Pending, completed
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotEnoughReplicas, NotLeaderOrFollower
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import Batch, batches
 from kafka_zk.replication.serving.append import AppendFailure
@@ -33,9 +33,18 @@ class HeldAppend:
 
 
 class MemoryLog:
-    """`led` says of which partitions this broker is the leader; `holds_back` and `fails` what becomes of appends."""
+    """`led` says of which partitions this broker is the leader; `holds_back` and `fails` what becomes of appends.
+
+    If it `has_replicas`, another broker may lead by now. While `is_behind`, these have nothing of the log:
+    whoever waits for that is in `waiting`, with the offset.
+    """
 
     def __init__(self) -> None:
+        self.has_replicas = False
+        self.is_behind = False
+        self.may_load = True
+        """False: a load was told that its leadership has ended, and tries again later."""
+        self.waiting: list[tuple[TopicPartition, int, Pending[ErrorCode]]] = []
         self.data: dict[int, bytearray] = {}
         self.ends: dict[int, int] = {}
         self.led: set[int] = set()
@@ -81,12 +90,30 @@ class MemoryLog:
             held.store()
         return [append()]
 
+    def may_be_replaced(self, topic_partition: TopicPartition) -> bool:
+        return self.has_replicas
+
+    def await_committed(self, topic_partition: TopicPartition, offset: int, *, timeout_ms: int) -> Pending[ErrorCode]:
+        if not self.is_behind:
+            return completed(ErrorCode.NONE)
+        answer: Pending[ErrorCode] = Pending()
+        self.waiting.append((topic_partition, offset, answer))
+        return answer
+
     # --- what a test does with it ------------------------------------------------------------------------------------
 
     def release(self) -> None:
         held, self.held = self.held, []
         for each in held:
             each.store()
+
+    def catch_up(self, code: ErrorCode = ErrorCode.NONE) -> None:
+        """The replicas have all; or what waited for that ends with another code."""
+        self.is_behind = code is ErrorCode.REQUEST_TIMED_OUT
+        self.may_load = code in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
+        waiting, self.waiting = self.waiting, []
+        for _, _, answer in waiting:
+            answer.complete(code)
 
     def lose_leadership(self, partition: int, *, keep_held: bool) -> list[HeldAppend]:
         """Appends that were under way are in the log or not, and their owners do not learn which."""

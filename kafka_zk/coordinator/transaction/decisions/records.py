@@ -74,15 +74,20 @@ def read_transaction(transactional_id: str, raw: Buffer) -> Transaction:
 
 
 class LogReplay:
-    """What the log says so far, by transactional id. Only what is left at last is decoded."""
+    """What the log says so far, by transactional id. Only what is left at last is decoded.
+
+    `end_offset` is the one behind the last batch.
+    """
 
     def __init__(self) -> None:
         self._latest: dict[bytes, bytes] = {}
         self.record_count = 0
         self.unknown_count = 0
+        self.end_offset = 0
 
     def apply(self, batch: Batch) -> None:
         """Replay the next batch. Raises the errors of undecodable records."""
+        self.end_offset = batch.header.next_offset
         if batch.header.is_control:
             return
         records = decode_records(batch)

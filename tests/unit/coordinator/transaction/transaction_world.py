@@ -271,10 +271,12 @@ class World:
         return self.coordinator.partition_for(transactional_id)
 
     def settle(self) -> None:
-        """Let the coordinator's greenlets do all that they were given."""
+        """Let the coordinator's greenlets do all that they were given, but for what waits for replicas."""
         manager = self.coordinator._manager
         background = manager._tasks, self.coordinator._completions, self.coordinator._questions
-        while not all(tasks.is_idle for tasks in background) or manager.ownership.is_loading:
+        while not all(tasks.is_idle for tasks in background) or (
+            manager.ownership.is_loading and not self.log.waiting and self.log.may_load
+        ):
             gevent.sleep(0)
         gevent.sleep(0)
 
