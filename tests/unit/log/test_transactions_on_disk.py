@@ -14,9 +14,29 @@ from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
-from tests.unit.log.given import T0, Place, expected_records, manager_on, produced, read_committed, topic_config, unpack
+from tests.unit.log.cleaner.given import clean
+from tests.unit.log.given import (
+    T0,
+    Place,
+    all_records,
+    expected_records,
+    manager_on,
+    produced,
+    read_committed,
+    topic_config,
+    unpack,
+)
 
 CONFIG = topic_config(segment_bytes=250, index_interval_bytes=100, retention_ms=1000, file_delete_delay_ms=0)
+DELETE_RETENTION_MS = 1_000
+COMPACTED = topic_config(
+    cleanup_policy="compact",
+    segment_bytes=250,
+    index_interval_bytes=100,
+    delete_retention_ms=DELETE_RETENTION_MS,
+    min_cleanable_dirty_ratio="0",
+    file_delete_delay_ms=0,
+)
 COMMITTED, ABORTED, OPEN = 1, 2, 3
 """Producers, by what becomes of their transactions."""
 
@@ -220,3 +240,30 @@ def test_a_reader_of_a_log_that_apache_compacted_gets_its_committed_records_and_
             assert position == end_offset, f"from {offset}"
             assert records == [record for record in expected if record.offset >= offset]
         manager.shutdown()
+
+
+@pytest.mark.parametrize("is_clean", [None, True, False], ids=["cleaned", "stopped", "killed"])
+@pytest.mark.parametrize("last", [ControlType.COMMIT, ControlType.ABORT], ids=lambda last: last.name.lower())
+def test_whoever_seeks_the_end_of_a_log_that_we_compacted_reaches_it(
+    place: Place, last: ControlType, is_clean: bool | None
+) -> None:
+    """Where most offsets are those of markers, and of records and markers that are gone."""
+    log = place.open(COMPACTED)
+    fill(log)
+    end(log, OPEN, last)
+    log.update_high_watermark(END + 1)
+    log.roll()
+    checkpoint = clean(log)
+    for _ in range(2):
+        place.clock.advance(DELETE_RETENTION_MS + 1)
+        checkpoint = clean(log, checkpoint)
+    if is_clean is not None:
+        place.crash(log)
+        log = place.open(COMPACTED, clean=is_clean, recovery_point=END + 1 if is_clean else 0, high_watermark=END + 1)
+    end_offset = log.last_stable_offset
+    assert end_offset == log.log_end_offset == END + 1
+    assert [record.offset for record in all_records(log)] == [END - 1], "all have one key"
+    for offset in range(log.log_start_offset, end_offset + 1):
+        records, position = read_committed(log, offset)
+        assert position == end_offset, f"from {offset}"
+        assert [record.value for record in records] == ([b"plain 11"] if offset < END else [])

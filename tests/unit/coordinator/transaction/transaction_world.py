@@ -192,9 +192,12 @@ class OwnPartitions:
 
 
 class World:
-    """One broker that leads both partitions of __transaction_state, unless `lead` and `resign` say otherwise."""
+    """One broker that leads both partitions of __transaction_state, unless `lead` and `resign` say otherwise.
 
-    def __init__(self, *, clock: SimClock | None = None) -> None:
+    `settings` replace those of its config.
+    """
+
+    def __init__(self, *, clock: SimClock | None = None, **settings: int) -> None:
         self.clock = SimClock() if clock is None else clock
         self.log = MemoryLog()
         self.leaders = Leaders()
@@ -209,6 +212,7 @@ class World:
             transactional_id_expiration_ms=604_800_000,
             request_timeout_ms=30_000,
         )
+        vars(self.config).update(settings)
         self.coordinator = self._made()
         for partition in range(COUNT):
             self.lead(partition)
@@ -350,8 +354,8 @@ class World:
 
 
 @contextmanager
-def world() -> Iterator[World]:
-    made = World()
+def world(**settings: int) -> Iterator[World]:
+    made = World(**settings)
     try:
         yield made
     finally:
