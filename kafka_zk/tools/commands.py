@@ -45,6 +45,7 @@ COMMANDS = (
     Command("kafka-verifiable-producer", "Sends numbers to a topic and reports each, for system tests"),
     Command("kafka-verifiable-consumer", "Consumes a topic and reports each event, for system tests"),
     Command("kafka-e2e-latency", "Measures the latency from producer to consumer", ""),
+    Command("kafka-reassign-partitions", "Moves replicas of partitions between brokers and between log directories"),
     Command("kafka-get-offsets", "Prints offsets of partitions by time or position"),
     Command("kafka-delete-records", "Deletes records of partitions up to given offsets"),
     Command("kafka-streams-application-reset", "Resets an application of Kafka Streams"),

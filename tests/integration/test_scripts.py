@@ -23,6 +23,7 @@ WRAPPERS = {
     "kafka-log-dirs.sh": "log_dirs",
     "kafka-e2e-latency.sh": "e2e_latency",
     "kafka-get-offsets.sh": "get_offsets",
+    "kafka-reassign-partitions.sh": "reassign_partitions",
     "kafka-producer-perf-test.sh": "producer_perf_test",
     "kafka-verifiable-consumer.sh": "verifiable_consumer",
     "kafka-verifiable-producer.sh": "verifiable_producer",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kafka_zk.zk.embedded import find_java
 from tests.support.broker import FOR_ONE_BROKER
-from tests.support.maven import APPS, CLIENTS_4, KAFKA_3_4, ORACLE, jars
+from tests.support.maven import APPS, CLIENTS_4, KAFKA_2_8, KAFKA_3_4, ORACLE, jars
 from tests.support.one_at_a_time import one_at_a_time
 from tests.support.processes import ChildProcess, accepts_connections, free_port
 
@@ -37,6 +37,12 @@ def classpath() -> str:
 def classpath_of_kafka_3_4() -> str:
     """Kafka 3.4's broker."""
     return f"{jars(KAFKA_3_4)}/*"
+
+
+@functools.cache
+def classpath_of_kafka_2_8() -> str:
+    """Kafka 2.8's tools."""
+    return f"{jars(KAFKA_2_8)}/*"
 
 
 @functools.cache

@@ -13,6 +13,8 @@ ORACLE = (INTEROP / "pom.xml", CACHE / "apache-kafka")
 """Apache Kafka 3.9.1: broker, clients, tools."""
 KAFKA_3_4 = (INTEROP / "kafka34" / "pom.xml", CACHE / "apache-kafka-3.4")
 """A broker of a release that a cluster may come from."""
+KAFKA_2_8 = (INTEROP / "kafka28" / "pom.xml", CACHE / "apache-kafka-2.8")
+"""The last release whose tools speak to ZooKeeper themselves."""
 ZOOKEEPER_3_5 = (INTEROP / "zookeeper35" / "pom.xml", CACHE / "apache-zookeeper-3.5")
 """The last ZooKeeper that does not know MultiRead."""
 CLIENTS_4 = (INTEROP / "clients4" / "pom.xml", CACHE / "apache-clients-4")

@@ -44,6 +44,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_zk.client.admin.acls import AccessControlEntry, AclBinding, ResourcePattern
+    from kafka_zk.client.admin.elections import ElectionType
     from kafka_zk.client.admin.features import FeatureMetadata, FeatureUpdate
     from kafka_zk.client.admin.group_offsets import Committed
     from kafka_zk.client.admin.group_results import (
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
         GroupType,
         MemberToRemove,
     )
-    from kafka_zk.client.admin.log_dirs import LogDirDescription
+    from kafka_zk.client.admin.log_dirs import LogDirDescription, Replica, ReplicaDirectories
     from kafka_zk.client.admin.offset_listing import Listed
     from kafka_zk.client.admin.partition_producers import Described
     from kafka_zk.client.admin.quotas import ClientQuotaEntity, FilterComponent
@@ -84,6 +85,8 @@ class AdminClient:
         client_id = config.text("client.id") or f"adminclient-{next(_client_numbers)}"
         try:
             config.check_timeouts()
+            if not config.texts("bootstrap.servers"):
+                raise ConfigException("You must set either bootstrap.servers or bootstrap.controllers")
             self._cluster = Cluster(config, client_id=client_id, log_prefix=f"AdminClient clientId={client_id}")
         except (ConfigException, KafkaException) as error:
             raise KafkaException("Failed to create new KafkaAdminClient") from error
@@ -117,6 +120,15 @@ class AdminClient:
         refuse_unnamed(names)
         wanted = [MetadataRequestTopic(name=name) for name in names]
         return {topic.name: topic for topic in self._describe_topics(wanted, timeout_ms)}
+
+    def describe_each_topic(self, names: Sequence[str]) -> dict[str, TopicDescription | BrokerError]:
+        """Blocks. Describe topics by name, or say why not: UnknownTopicOrPartition, InvalidTopicException ..."""
+        from kafka_zk.client.admin.topics import describe_each
+
+        return describe_each(names, self._metadata_of)
+
+    def _metadata_of(self, names: Sequence[str]) -> MetadataResponse:
+        return self._metadata("describeTopics", [MetadataRequestTopic(name=name) for name in names])
 
     def describe_topics_by_id(self, ids: Sequence[UUID]) -> dict[UUID, TopicDescription]:
         """Blocks. Describe topics by id. Raises UnknownTopicId and similar errors."""
@@ -456,6 +468,42 @@ class AdminClient:
         from kafka_zk.client.admin.reassignments import list_partition_reassignments
 
         return list_partition_reassignments(self._calls, partitions, timeout_ms=self._request_timeout_ms)
+
+    def alter_partition_reassignments(
+        self, wanted: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> dict[TopicPartition, BrokerError | None]:
+        """Blocks. Begin moving partitions to these replicas, or cancel what moves them (None).
+
+        Returns None or an error for each: NoReassignmentInProgress ... Raises ClusterAuthorizationFailed ...
+        """
+        from kafka_zk.client.admin.reassignments import alter_partition_reassignments
+
+        return alter_partition_reassignments(self._calls, wanted, timeout_ms=self._request_timeout_ms)
+
+    def elect_leaders(
+        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, BrokerError | None]:
+        """Blocks. Elect leaders of `partitions` (None: of all that need it). Returns None or an error for each.
+
+        Raises ClusterAuthorizationFailed, TimeoutException ...
+        """
+        from kafka_zk.client.admin.elections import elect_leaders
+
+        return elect_leaders(self._calls, election_type, partitions, timeout_ms=self._request_timeout_ms)
+
+    def alter_replica_log_dirs(
+        self, wanted: Mapping[Replica, str]
+    ) -> dict[Replica, BrokerError | KafkaException | None]:
+        """Blocks. Begin moving replicas to these directories of their brokers. Returns None or an error for each."""
+        from kafka_zk.client.admin.log_dirs import alter_replica_log_dirs
+
+        return alter_replica_log_dirs(self._calls, wanted)
+
+    def describe_replica_log_dirs(self, replicas: Collection[Replica]) -> dict[Replica, ReplicaDirectories]:
+        """Blocks. Returns where each replica is, and where it is being moved to. Raises TimeoutException ..."""
+        from kafka_zk.client.admin.log_dirs import describe_replica_log_dirs
+
+        return describe_replica_log_dirs(self._calls, replicas)
 
     def describe_log_dirs(self, broker_ids: Collection[int]) -> dict[int, dict[str, LogDirDescription]]:
         """Blocks. Returns log directories by broker and path. Raises ClusterAuthorizationFailed ..."""

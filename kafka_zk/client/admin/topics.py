@@ -6,17 +6,34 @@ Source      KafkaAdminClient.createTopics, deleteTopics, createPartitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.client.admin.admin_results import NewTopic, TopicDescription, topic_description
 from kafka_zk.client.admin.calls import Call, Calls, raise_for
-from kafka_zk.protocol.errors import InvalidTopicException, UnsupportedVersion
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidTopicException, UnsupportedVersion, error_class_for
+from kafka_zk.protocol.messages.metadata import MetadataResponse
 
 
 def refuse_unnamed(names: Iterable[str]) -> None:
     """Raise InvalidTopicException for an empty name, without asking a broker."""
     if not all(names):
         raise InvalidTopicException("The given topic name '' cannot be represented in a request.")
+
+
+def describe_each(
+    names: Sequence[str], metadata_of: Callable[[Sequence[str]], MetadataResponse]
+) -> dict[str, TopicDescription | BrokerError]:
+    """Blocks. The description of each topic or its error, in the order of `names`. An empty name is not asked for."""
+    found: dict[str, TopicDescription | BrokerError] = {}
+    asked = [name for name in names if name]
+    if asked:
+        answer = metadata_of(asked)
+        live = {broker.node_id for broker in answer.brokers}
+        for topic in answer.topics:
+            failed = topic.error_code != ErrorCode.NONE
+            found[topic.name or ""] = error_class_for(topic.error_code)() if failed else topic_description(topic, live)
+    unnamed = InvalidTopicException("The given topic name '' cannot be represented in a request.")
+    return {name: found[name] if name else unnamed for name in names}
 
 
 def create_topics(calls: Calls, topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool) -> None:

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.tools.common import java_json
 from kafka_zk.tools.common.command_config import api_timeout_ms, client_properties
 from kafka_zk.tools.common.endings import exit_code_of, run_as_program
 from kafka_zk.tools.common.java_files import read_file
 from kafka_zk.tools.common.java_output import JavaError, awaited, partition_order, show_warnings
 from kafka_zk.tools.common.options import Option, Options
-from kafka_zk.tools.delete_records import java_json
 
 ABOUT = "This tool helps to delete records of the given partitions down to the specified offset."
 OPTIONS = (

@@ -32,9 +32,17 @@ NO_INPUTS: Mapping[int, str] = {}
 
 
 def run_apache(
-    main_class: str, command_lines: Sequence[Arguments], folder: Path, inputs: Mapping[int, str] = NO_INPUTS
+    main_class: str,
+    command_lines: Sequence[Arguments],
+    folder: Path,
+    inputs: Mapping[int, str] = NO_INPUTS,
+    *,
+    class_path: str | None = None,
 ) -> list[ToolRun]:
-    """Run Apache's tool with each command line in turn, in one virtual machine; `inputs` by the line's index."""
+    """Run Apache's tool with each command line in turn, in one virtual machine; `inputs` by the line's index.
+
+    `class_path` has the tools of another release.
+    """
     lines, log4j = folder / "command-lines", folder / "log4j.properties"
     lines.write_text("".join("\t".join(arguments) + "\n" for arguments in command_lines))
     for old in folder.glob("command-lines.*"):
@@ -42,7 +50,7 @@ def run_apache(
     for index, text in inputs.items():
         lines.with_name(f"command-lines.{index}").write_text(text)
     log4j.write_text(LOG4J)
-    command = java(str(HARNESS), main_class, str(lines))
+    command = java(str(HARNESS), main_class, str(lines), class_path=class_path)
     command = [f"-Dlog4j.configuration=file:{log4j}" if part.startswith("-Dlog4j") else part for part in command]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kafka_zk.tools.common.jackson_errors import parse_error
 from kafka_zk.tools.common.java_output import JavaError
 
 _MISSING = object()
@@ -24,9 +25,17 @@ def parsed(text: str) -> Any:
     if not bare:
         return _MISSING
     value, end = _DECODER.raw_decode(bare)
-    if bare[end : end + 1].isalnum():
+    if not isinstance(value, dict | list | str) and bare[end : end + 1].isalnum():
         raise ValueError(f"unexpected character at {end}")
     return value
+
+
+def parsed_or_told(text: str) -> Any:
+    """The same. Raises JavaError with what Jackson says of a text that is no JSON."""
+    try:
+        return parsed(text)
+    except ValueError:
+        raise parse_error(text) from None
 
 
 def _refuse(constant: str) -> None:
@@ -60,6 +69,13 @@ def as_array(value: Any) -> list[Any]:
     """Raises JavaError."""
     if not isinstance(value, list):
         raise _unexpected("JSON array", value)
+    return value
+
+
+def as_list(value: Any) -> list[Any]:
+    """An array that is itself a field's value: the words differ. Raises JavaError."""
+    if not isinstance(value, list):
+        raise _unexpected("`JSON array` value", value)
     return value
 
 
