@@ -5,6 +5,8 @@ Role        Acts: finds the transaction, decides, has the decision stored, and t
 Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.
             What was decided is finished, whatever happens to its markers or to the log meanwhile: by this broker, or by
             the next coordinator.
+            A success is answered only after a record was stored for it: who was replaced unawares answers none.
+Differs from Kafka, which answers from memory what was done already; see docs/compat.md.
 Source      Kafka 3.9 TransactionCoordinator.
 """
 
@@ -264,10 +266,22 @@ class TransactionCoordinator:
         if isinstance(found, ErrorCode):
             return completed(found)
         decided = add_partitions(found, producer, frozenset(partitions), now_ms=self._clock.wall_ms())
+        if decided is ErrorCode.NONE:
+            return self._confirmed(found)
         if isinstance(decided, ErrorCode):
             return completed(decided)
         answer: Pending[ErrorCode] = Pending()
         self._manager.store(found, decided, lambda code: _settle(answer, code))
+        return answer
+
+    def _confirmed(self, transaction: Transaction) -> Pending[ErrorCode]:
+        """Blocks while it is written. NONE, if what memory says is what the log says: also where another broker may
+        have taken over while this one was away, and has not heard of it. Without other replicas none can.
+        """
+        if not self._manager.may_be_replaced(transaction):
+            return completed(ErrorCode.NONE)
+        answer: Pending[ErrorCode] = Pending()
+        self._manager.store(transaction, transaction.confirm(), lambda code: _settle(answer, code))
         return answer
 
     def verify_partitions(
@@ -306,6 +320,8 @@ class TransactionCoordinator:
         decided = end_transaction(
             found, producer, is_commit=is_commit, is_from_client=True, now_ms=self._clock.wall_ms()
         )
+        if decided is ErrorCode.NONE:
+            return self._confirmed(found)
         if isinstance(decided, ErrorCode):
             return completed(decided)
         answer: Pending[ErrorCode] = Pending()

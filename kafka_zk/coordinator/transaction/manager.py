@@ -177,6 +177,10 @@ class TransactionManager:
             return None
         return self.ownership.loaded_by(self._partition_of(transaction.transactional_id))
 
+    def may_be_replaced(self, transaction: Transaction) -> bool:
+        """Whether another broker may coordinate it by now, without this one's knowledge."""
+        return self._log.may_be_replaced(self._partition_of(transaction.transactional_id))
+
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def store(self, transaction: Transaction, change: Change, done: Done, *, holds_on: bool = False) -> None:

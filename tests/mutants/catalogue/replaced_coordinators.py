@@ -6,6 +6,7 @@ from tests.mutants.catalogue.mutant import Mutant
 
 ROOM = "kafka_zk/coordinator/transaction"
 LOADS = "tests/unit/coordinator/transaction/test_uncommitted_loads.py"
+CONFIRMED = "tests/unit/coordinator/transaction/test_confirmed_answers.py"
 COMMITS = "tests/unit/replication/test_delayed_commit.py"
 LIVES = "tests/simulation/test_transaction_lives.py -k whole"
 
@@ -37,5 +38,40 @@ MUTANTS: tuple[Mutant, ...] = (
         old="                log = partition.leader_log()\n",
         new="                log = partition.log_for(-1, leader_only=False)\n",
         tests=f"{COMMITS} -k ends_with_the_leadership",
+    ),
+    Mutant(
+        breaks="an end that is there already is answered once the log confirms it",
+        file=f"{ROOM}/coordinator.py",
+        old="is_from_client=True, now_ms=self._clock.wall_ms()\n        )\n        if decided is ErrorCode.NONE:",
+        new="is_from_client=True, now_ms=self._clock.wall_ms()\n        )\n        if decided is None:",
+        tests=f"{CONFIRMED} -k have_it_again",
+    ),
+    Mutant(
+        breaks="partitions that are there already are answered once the log confirms it",
+        file=f"{ROOM}/coordinator.py",
+        old="frozenset(partitions), now_ms=self._clock.wall_ms())\n        if decided is ErrorCode.NONE:",
+        new="frozenset(partitions), now_ms=self._clock.wall_ms())\n        if decided is None:",
+        tests=f"{CONFIRMED} -k who_was_replaced",
+    ),
+    Mutant(
+        breaks="nothing else begins while an answer is confirmed",
+        file=f"{ROOM}/decisions/transaction.py",
+        old="        self.changing_to = self.state\n",
+        new="",
+        tests=f"{CONFIRMED} -k all_others_wait",
+    ),
+    Mutant(
+        breaks="where nobody can have taken over, no record confirms an answer",
+        file=f"{ROOM}/coordinator.py",
+        old="        if not self._manager.may_be_replaced(transaction):\n",
+        new="        if transaction is None:\n",
+        tests=f"{CONFIRMED} -k without_other_replicas",
+    ),
+    Mutant(
+        breaks="a broker with followers may have been replaced",
+        file="kafka_zk/replication/manager.py",
+        old="partition is None or not partition.is_leader or bool(partition.followers)",
+        new="partition is None or not partition.is_leader",
+        tests=f"{COMMITS} -k another_broker",
     ),
 )

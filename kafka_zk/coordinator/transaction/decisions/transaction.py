@@ -163,6 +163,12 @@ class Transaction:
         self.producer_epoch = epoch
         self.last_producer_epoch = NO_EPOCH
 
+    def confirm(self) -> Change:
+        """It stays as it is: that this can be stored shows that no other coordinator has taken over."""
+        assert self.changing_to is None, f"{self} cannot be confirmed: it is changing"
+        self.changing_to = self.state
+        return self._as_it_is(self.state, self.updated_ms)
+
     def expire(self) -> None:
         """Its tombstone is being stored."""
         self._prepare(self._as_it_is(TransactionState.DEAD, self.updated_ms))

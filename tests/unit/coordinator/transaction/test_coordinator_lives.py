@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from kafka_zk.coordinator.transaction.decisions.requests import ProducerIdAndEpoch
 from kafka_zk.coordinator.transaction.decisions.states import AT_REST, ENDING
@@ -51,6 +51,11 @@ class Lives(RuleBasedStateMachine):
         self.producers: dict[str, Producer] = {}
         self.fenced: set[ProducerIdAndEpoch] = set()
         self.newest: dict[str, ProducerIdAndEpoch] = {}
+
+    @initialize(has_replicas=st.booleans())
+    def replicate(self, has_replicas: bool) -> None:
+        """With replicas, another broker could have taken over: what is answered is confirmed."""
+        self.world.log.has_replicas = has_replicas
 
     def teardown(self) -> None:
         self._heal()
