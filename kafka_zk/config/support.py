@@ -154,6 +154,8 @@ def start_up_warnings(config: ParsedBroker) -> list[str]:
 
 
 def _unread_warning(config: ParsedBroker, name: str) -> list[str]:
+    if name in DYNAMIC_ONLY_KEYS:
+        return [f"Config {name} has no effect in a file: it can only be set dynamically (kafka-configs.sh)."]
     remark = security_remark(name, config.originals[name].strip(), has_mechanism=False)
     if remark is not None:
         return _told(name, remark)

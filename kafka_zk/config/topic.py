@@ -16,6 +16,7 @@ from kafka_zk.config.errors import ConfigException, RefusedOverride
 from kafka_zk.config.metadata_version import find_version
 from kafka_zk.config.tables.broker import BROKER_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
+from kafka_zk.config.throttled_replicas import NONE_THROTTLED, ThrottledReplicas
 from kafka_zk.config.topic_attributes import TopicAttributes
 from kafka_zk.config.values import ConfigValue
 
@@ -25,6 +26,8 @@ class LogConfig(TopicAttributes):
 
     overrides: dict[str, str]
     values: dict[str, ConfigValue]
+    throttled_leaders: ThrottledReplicas
+    throttled_followers: ThrottledReplicas
 
     @classmethod
     def from_overrides(cls, broker_config: BrokerConfig, overrides: Mapping[str, str]) -> LogConfig:
@@ -53,6 +56,9 @@ class LogConfig(TopicAttributes):
             self.message_timestamp_before_max_ms = self.message_timestamp_difference_max_ms
         if self.message_timestamp_after_max_ms == TOPIC_KEYS["message.timestamp.after.max.ms"].default:
             self.message_timestamp_after_max_ms = self.message_timestamp_difference_max_ms
+
+        self.throttled_leaders = _throttled(self.leader_replication_throttled_replicas)
+        self.throttled_followers = _throttled(self.follower_replication_throttled_replicas)
 
     @property
     def compact(self) -> bool:
@@ -86,6 +92,10 @@ def validate_overrides(broker_config: BrokerConfig, overrides: Mapping[str, str]
             "Tiered Storage functionality is disabled in the broker. "
             "Topic cannot be configured with remote log storage."
         )
+
+
+def _throttled(entries: list[str]) -> ThrottledReplicas:
+    return ThrottledReplicas(entries) if entries else NONE_THROTTLED
 
 
 def _default(broker_config: BrokerConfig, row: Config) -> ConfigValue:

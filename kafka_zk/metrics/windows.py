@@ -3,7 +3,7 @@
 Role        Pure. The second generation of Kafka's metrics (connections, quotas, coordinators) is made of these.
 Invariants  Only samples with a value in the last `num_samples * window_ms` count. There is one sample more than asked
             for, because the oldest one that counts overlaps the beginning of that time.
-Source      org.apache.kafka.common.metrics.stats: SampledStat, Rate.windowSize, Avg, Max.
+Source      org.apache.kafka.common.metrics.stats: SampledStat, Rate.windowSize, SimpleRate, Avg, Max.
 """
 
 from __future__ import annotations
@@ -55,6 +55,17 @@ class SampledStat:
     def rate(self, now_ms: int) -> float:
         """The total per second over `span_ms`."""
         return self.total(now_ms) * 1000 / self.span_ms(now_ms) if self._samples else 0.0
+
+    def simple_rate(self, now_ms: int) -> float:
+        """The total per second over the time since the oldest sample began, but at least over one window.
+
+        Being asked begins the first sample, as in Kafka. Source: SimpleRate.windowSize.
+        """
+        if not self._samples:
+            self._samples.append(_Sample(now_ms))
+        total = self.total(now_ms)
+        elapsed_ms = now_ms - min(sample.start_ms for sample in self._samples)
+        return total / (max(elapsed_ms, self._window_ms) / 1000)
 
     def span_ms(self, now_ms: int) -> int:
         """The time covered, in ms: at least that of all windows but the newest, and at least 1."""

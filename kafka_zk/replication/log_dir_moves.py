@@ -26,6 +26,7 @@ from kafka_zk.protocol.errors import BrokerError, InvalidTopicException
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.partition import Partition
+from kafka_zk.replication.throttle import dynamic_rate
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
@@ -43,14 +44,13 @@ MAX_PAUSE_MS = 1_000
 
 RETRY_S = 1.0
 THROTTLE_KEY = "replica.alter.log.dirs.io.max.bytes.per.second"
-UNLIMITED = 2**63 - 1
 
 log_lines = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
 
 
 def moved_bytes_per_second(config: BrokerConfig) -> int:
-    """The throttle of all moves together. It can only be set dynamically, per broker."""
-    return int(config.layers.dynamic_broker.get(THROTTLE_KEY, UNLIMITED))
+    """The throttle of all moves together."""
+    return dynamic_rate(config, THROTTLE_KEY)
 
 
 class LogDirMoves:

@@ -44,6 +44,7 @@ from kafka_zk.replication.serving.early_followers import EarlyFollowers
 from kafka_zk.replication.serving.fetch import Fetches
 from kafka_zk.replication.serving.fetch_session import FetchSessionCache
 from kafka_zk.replication.serving.read_replica import RackAwareChooser, ReadReplicaChooser
+from kafka_zk.replication.throttle import Direction, ReplicationQuota
 from kafka_zk.supervision import caught
 
 if TYPE_CHECKING:
@@ -104,6 +105,10 @@ class ReplicaManager:
         self._checkpoints_started = False
         random_source = rng or random.SystemRandom()
 
+        self.leader_throttle, self.follower_throttle = (
+            ReplicationQuota(direction, config, broker_id=broker_id, clock=clock, metrics=metrics)
+            for direction in (Direction.LEADER, Direction.FOLLOWER)
+        )
         self.topic_stats = BrokerTopicStats(metrics)
         self.hosted = HostedPartitions(metadata_cache)
         self.delayed_produces = Purgatory("Produce", clock)
@@ -149,6 +154,7 @@ class ReplicaManager:
             topic_stats=self.topic_stats,
             metrics=metrics,
             wake=self.wake,
+            throttle=self.follower_throttle,
         )
         self.leadership = Leadership(
             broker_id=self.broker_id,
@@ -168,7 +174,15 @@ class ReplicaManager:
         chooser = self._read_replica_chooser()
         early_followers = EarlyFollowers(clock)
         self.leadership.on_leadership_change(early_followers.order_carried_out)
-        self._fetches = Fetches(self.hosted, self.delayed_fetches, metadata_cache, chooser, metrics, early_followers)
+        self._fetches = Fetches(
+            self.hosted,
+            self.delayed_fetches,
+            metadata_cache,
+            chooser,
+            metrics,
+            early_followers,
+            self.leader_throttle,
+        )
         self.fetch = self._fetches.fetch
         self._deletes = Deletes(self.hosted, self.delayed_delete_records, self.wake)
         self.delete_records = self._deletes.delete_records
@@ -199,6 +213,8 @@ class ReplicaManager:
 
     def broker_config_changed(self) -> None:
         """Blocks. Apply a changed broker configuration."""
+        self.leader_throttle.follow_config()
+        self.follower_throttle.follow_config()
         self.leadership.resize_fetchers()
 
     def about_to_stop(self) -> None:
@@ -269,6 +285,12 @@ class ReplicaManager:
         """Whether another broker may lead the partition by now, without this one's knowledge: it has replicas."""
         partition = self.hosted.find(*topic_partition)
         return partition is None or not partition.is_leader or bool(partition.followers)
+
+    def throttles_as_leader(self, topic: str, index: int) -> bool:
+        """Whether what followers fetch of a partition counts for this broker's throttle."""
+        partition = self.hosted.find(topic, index)
+        log = None if partition is None else partition.log
+        return log is not None and self.leader_throttle.throttles(log.config, index)
 
     def current_leader(self, topic: str, index: int) -> tuple[int, int]:
         """Leader id and leader epoch as known here, -1 and -1 when unknown: sent to a client that asked the wrong

@@ -12,7 +12,8 @@ from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.leadership import CatchUp
-from kafka_zk.replication.log_dir_moves import UNLIMITED, LogDirMoves
+from kafka_zk.replication.log_dir_moves import LogDirMoves
+from kafka_zk.replication.throttle import UNLIMITED
 from tests.crash.brokers import moving_broker_on
 from tests.crash.forgetful_disk import PowerCut
 from tests.crash.plain_life import Run

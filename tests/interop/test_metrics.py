@@ -29,7 +29,6 @@ GROUPS = 6
 PROGRAM = Path(__file__).parent / "java" / "MBeans.java"
 
 MISSING = {
-    allowed("replication-quotas"): (r"kafka_server_(leader|follower)replication_byte_rate",),
     allowed("no-security"): (r"kafka_server_delayedoperationpurgatory_.* delayedoperation=AlterAcls",),
     allowed("metrics-of-tiers"): (r"kafka_server_delayedoperationpurgatory_.* delayedoperation=RemoteFetch",),
     allowed("metrics-of-features"): (r"kafka_controller_controllerstats_updatefeaturesrateandtimems",),

@@ -16,12 +16,12 @@ from kafka_zk.api.authorization import CLUSTER_NAME, Audit, Operation, ResourceT
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
+from kafka_zk.api.data.throttled_bytes import answer_bytes, throttled_bytes
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.late_answers import when_settled
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
-from kafka_zk.network.parts import part_size
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -64,9 +64,6 @@ STORAGE_ERRORS_FROM = 6
 
 FOLLOWERS_FROM = 11
 """From this version on consumers may read from followers."""
-
-LENGTH_BYTES = 4
-"""The prefix counts as a part of an answer."""
 
 REPLICA_STATE_FROM = 15
 LEADERS_FROM = 16
@@ -308,6 +305,9 @@ def _response(
                 NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
                 for node in leaders.nodes.values()
             ]
+        if params.is_follower:
+            manager = ctx.services.replica_manager
+            manager.leader_throttle.record(throttled_bytes(ctx.api_version, topics, manager.throttles_as_leader))
         return response
     except BaseException:
         # Any exception, also GreenletExit in a greenlet that yields.
@@ -346,8 +346,7 @@ def _answer_bytes(api_version: int, context: FetchContext, answered: Sequence[An
         )
         for asked_of, partitions in groupby(sent, lambda each: (each[0].topic or "", each[0].topic_id))
     ]
-    parts = FETCH_RESPONSE.encode_parts(FetchResponse(responses=topics), api_version)
-    return LENGTH_BYTES + sum(part_size(part) for part in parts)
+    return answer_bytes(api_version, topics)
 
 
 def _partition_data(

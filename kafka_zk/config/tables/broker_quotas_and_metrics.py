@@ -36,8 +36,8 @@ QUOTAS_AND_METRICS_KEYS: tuple[Config, ...] = (
     Config("quota.window.size.seconds", INT, 1, at_least(1), LOW,
            "Length of one such sample.", read_by="network.settings"),
     Config("replication.quota.window.num", INT, 11, at_least(1), LOW,
-           "Samples kept for replication throttles."),
+           "Samples kept for replication throttles.", read_by="replication.throttle"),
     Config("replication.quota.window.size.seconds", INT, 1, at_least(1), LOW,
-           "Length of one such sample."),
+           "Length of one such sample.", read_by="replication.throttle"),
 )
 # fmt: on

@@ -41,6 +41,7 @@ from kafka_zk.replication.following.follower_session import Asked, FollowerSessi
 from kafka_zk.replication.following.leader_endpoint import LeaderEndpoint, partitions_of
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.serving.reading import SpecialTimestamp
+from kafka_zk.replication.throttle import ReplicationQuota
 from kafka_zk.supervision import caught, spawn_for_life
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ class Followed:
 
 
 class Fetcher:
-    """`metrics` counts what was fetched; `wake(partition)` tells consumers that read from this follower."""
+    """`metrics` counts what was fetched; `wake(partition)` tells consumers that read from this follower.
+
+    `throttle`: partitions that it throttles and that lag are not fetched while it is exceeded (KIP-73).
+    """
 
     def __init__(
         self,
@@ -76,6 +80,7 @@ class Fetcher:
         backoff_ms: int,
         metrics: FetcherMetrics,
         wake: Callable[[Partition], None],
+        throttle: ReplicationQuota,
     ) -> None:
         self.name = name
         self._endpoint = endpoint
@@ -83,6 +88,7 @@ class Fetcher:
         self._backoff_ms = backoff_ms
         self.metrics = metrics
         self._wake = wake
+        self._throttle = throttle
         self._followed: dict[TopicPartition, Followed] = {}
         self.failed: set[TopicPartition] = set()
         self._out_of_range: list[tuple[Followed, FetchState]] = []
@@ -191,8 +197,18 @@ class Fetcher:
         return {
             topic_partition: Asked(followed.state, followed.partition.log.log_start_offset)
             for topic_partition, followed in self._followed.items()
-            if followed.partition.log is not None and followed.state.is_ready(now_ms)
+            if followed.partition.log is not None
+            and followed.state.is_ready(now_ms)
+            and not self._has_to_wait(followed, followed.partition.log)
         }
+
+    def _has_to_wait(self, followed: Followed, log: UnifiedLog) -> bool:
+        """Whether the throttle leaves a partition out of the next fetch: never what is known to be at its end."""
+        return (
+            followed.state.lag_records != 0
+            and self._throttle.throttles(log.config, log.topic_partition.partition)
+            and self._throttle.is_exceeded()
+        )
 
     def _rest(self) -> None:
         """Blocks. Until the backoff is over, also that of one partition, or something changed."""
@@ -281,6 +297,9 @@ class Fetcher:
             if info.last_offset >= 0:
                 next_offset, last_epoch = info.last_offset + 1, log.latest_epoch
             self.metrics.on_replicated(len(records), is_joining=followed.partition.is_joining)
+        if self._throttle.throttles(log.config, log.topic_partition.partition):
+            # Also of a partition that is in sync: all of them together shall not exceed the rate.
+            self._throttle.record(len(records or b""))
         before = log.high_watermark
         log.update_high_watermark(data.high_watermark)
         if log.log_start_offset < data.log_start_offset <= log.high_watermark:

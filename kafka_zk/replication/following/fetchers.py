@@ -22,6 +22,7 @@ from kafka_zk.replication.following.fetcher import Fetcher
 from kafka_zk.replication.following.fetcher_metrics import FetcherMetrics, register_fetchers, thread_name
 from kafka_zk.replication.following.leader_endpoint import Connect, LeaderEndpoint
 from kafka_zk.replication.partition import Partition
+from kafka_zk.replication.throttle import ReplicationQuota
 
 __all__ = ["Connect", "FetcherManager"]
 
@@ -41,6 +42,7 @@ class FetcherManager:
         topic_stats: BrokerTopicStats,
         metrics: MetricsRegistry,
         wake: Callable[[Partition], None],
+        throttle: ReplicationQuota,
     ) -> None:
         self._config = config
         self._size = config.num_replica_fetchers
@@ -51,6 +53,7 @@ class FetcherManager:
         self._connect = connect
         self._topic_stats = topic_stats
         self._wake = wake
+        self._throttle = throttle
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._metrics = metrics
         self._adds_none = False
@@ -155,6 +158,7 @@ class FetcherManager:
                     self._metrics, self._topic_stats, client_id=thread_name(leader_id, number), leader=node
                 ),
                 wake=self._wake,
+                throttle=self._throttle,
             )
             self._fetchers[leader_id, number] = fetcher
             fetcher.start()

@@ -35,7 +35,7 @@ from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.delayed_fetch import ANSWER_NOW, DelayedFetch
 from kafka_zk.replication.serving.early_followers import EarlyFollowers, is_ahead
 from kafka_zk.replication.serving.read_replica import ReadReplicaChooser
-from kafka_zk.replication.serving.reading import note_follower_fetch, read, size_to_read
+from kafka_zk.replication.serving.reading import ROLLED, note_follower_fetch, read, size_to_read
 from kafka_zk.replication.serving.records_view import (
     NO_REPLICA,
     FetchParams,
@@ -43,6 +43,7 @@ from kafka_zk.replication.serving.records_view import (
     PartitionRead,
     release_all,
 )
+from kafka_zk.replication.throttle import ReplicationQuota
 
 # The fetcher's view was wrong, not the fetch: these do not count as failed.
 _NOT_A_FAILED_FETCH = (
@@ -62,7 +63,10 @@ log_lines = logging.getLogger("kafka.server.ReplicaManager")
 
 
 class Fetches:
-    """Serves fetches from the hosted partitions. `chooser` may direct a consumer to a nearer replica (KIP-392)."""
+    """Serves fetches from the hosted partitions. `chooser` may direct a consumer to a nearer replica (KIP-392).
+
+    `throttle`: what followers that are not in sync have to wait for (KIP-73).
+    """
 
     def __init__(
         self,
@@ -72,12 +76,14 @@ class Fetches:
         chooser: ReadReplicaChooser | None,
         metrics: MetricsRegistry,
         early_followers: EarlyFollowers,
+        throttle: ReplicationQuota,
     ) -> None:
         self._hosted = hosted
         self._purgatory = purgatory
         self._metadata_cache = metadata_cache
         self._chooser = chooser
         self._early_followers = early_followers
+        self._throttle = throttle
         expires = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec"
         self._follower_expired = metrics.meter(expires, fetcherType="follower").mark
         self._consumer_expired = metrics.meter(expires, fetcherType="consumer").mark
@@ -152,6 +158,8 @@ class Fetches:
         except Exception as error:
             # Errors for the client and bugs of ours alike concern one partition; the others are read.
             return self._failed(partition, fetch, error)
+        if params.is_follower and answer.size_bytes > 0 and self._holds_back(partition, params.replica_id):
+            answer.hold_back()
         if self._chooser is not None and params.rack_id and not params.is_follower and partition.is_leader:
             preferred = self._chooser.choose(partition, rack_id=params.rack_id, fetch_offset=fetch.fetch_offset)
             if preferred != NO_REPLICA:
@@ -195,10 +203,25 @@ class Fetches:
         if fetch.current_leader_epoch >= 0 and fetch.current_leader_epoch != partition.leader_epoch:
             return ANSWER_NOW
         try:
-            return size_to_read(partition.log, fetch, params.up_to)
+            size_bytes = size_to_read(partition.log, fetch, params.up_to)
         except Exception:
             # Whatever it is: the read that answers meets it, too, and tells the fetcher.
             return ANSWER_NOW
+        if size_bytes > 0 or size_bytes == ROLLED:
+            if params.is_follower and self._holds_back(partition, params.replica_id):
+                return 0
+            return ANSWER_NOW if size_bytes == ROLLED else size_bytes
+        return size_bytes
+
+    def _holds_back(self, partition: Partition, replica_id: int) -> bool:
+        """Whether the throttle keeps records from a follower: never from one in sync, whom producers wait for."""
+        log = partition.log
+        return (
+            log is not None
+            and replica_id not in partition.isr.committed
+            and self._throttle.throttles(log.config, partition.topic_partition.partition)
+            and self._throttle.is_exceeded()
+        )
 
 
 def _is_still_meant(partition: Partition, fetch: PartitionFetch, params: FetchParams) -> bool:

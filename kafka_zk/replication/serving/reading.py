@@ -36,6 +36,9 @@ from kafka_zk.replication.serving.records_view import (
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
 
+ROLLED = -2
+"""Instead of a size: there are records, but in an older segment than the end. Waiting brings no more into this read."""
+
 NO_OFFSET = -1
 NO_TIMESTAMP = -1
 HIGH_WATERMARK_OFFSET = -1
@@ -124,7 +127,8 @@ def read(
 
 
 def size_to_read(log: UnifiedLog, wanted: PartitionFetch, up_to: ReadUpTo) -> int:
-    """How many bytes `read` would find, at most `wanted.max_bytes`; ANSWER_NOW where it would find something else.
+    """How many bytes `read` would find, at most `wanted.max_bytes`; ROLLED where it would end with its segment, and
+    ANSWER_NOW where it would find something else.
 
     Blocks when an index that a start has found turns out to be wrong. Raises OffsetOutOfRange, KafkaStorageError.
     """
@@ -138,8 +142,7 @@ def size_to_read(log: UnifiedLog, wanted: PartitionFetch, up_to: ReadUpTo) -> in
     if offset > end:
         return 0
     if offset < log.active.base_offset <= end:
-        # Waiting adds nothing to this read: it ends with its segment.
-        return ANSWER_NOW
+        return ROLLED
     return min(log.size_between(offset, end), wanted.max_bytes)
 
 

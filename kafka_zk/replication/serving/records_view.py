@@ -197,6 +197,11 @@ class PartitionRead:
         for piece in slices:
             piece.release()
 
+    def hold_back(self) -> None:
+        """The records wait for the throttle: as if there were none yet."""
+        self.release()
+        self.is_on_older_segment = False
+
     @property
     def answers_at_once(self) -> bool:
         """Whether the fetch must be answered now, however few bytes there are."""

@@ -57,6 +57,8 @@ _READ_THROUGH: dict[str, tuple[str, ...]] = {
 }
 _TOPIC_READ_THROUGH: dict[str, tuple[str, ...]] = {
     "cleanup.policy": ("compact", "delete"),
+    "follower.replication.throttled.replicas": ("throttled_followers",),
+    "leader.replication.throttled.replicas": ("throttled_leaders",),
     "message.timestamp.difference.max.ms": ("message_timestamp_before_max_ms",),
 }
 

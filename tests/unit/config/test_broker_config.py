@@ -147,6 +147,15 @@ def test_a_key_that_nothing_reads_is_warned_about_when_set():
     ]
 
 
+def test_what_counts_only_as_a_dynamic_config_is_warned_about_in_a_file():
+    config = BrokerConfig.from_properties({"zookeeper.connect": "h:1", "leader.replication.throttled.rate": "1"})
+    (warning,) = warnings_of(config)
+    assert warning == (
+        "Config leader.replication.throttled.rate has no effect in a file: "
+        "it can only be set dynamically (kafka-configs.sh)."
+    )
+
+
 def test_what_a_listener_cannot_have_of_its_own_is_not_ignored_in_silence():
     used = with_listeners(out_max_connections="7", out_max_connection_creation_rate="5", out_num_network_threads="2")
     assert warnings_of(used) == []

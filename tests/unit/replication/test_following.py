@@ -78,14 +78,17 @@ class Pair:
 
     FOLLOWER_BACK_OFF_MS = 1
 
-    def __init__(self, path: Path, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, path: Path, properties: Mapping[str, str] | None = None, overrides: dict[str, str] | None = None
+    ) -> None:
         self.wires: list[Wire] = []
         self.client_ids: list[str] = []
         self.ports: list[int] = []
-        self.leader = Broker(path / "1", properties or {}, broker_id=LEADER, connect=self._connect)
+        self.leader = Broker(path / "1", dict(properties or {}), overrides, broker_id=LEADER, connect=self._connect)
         self.follower = Broker(
             path / "2",
             {**(properties or {}), "replica.fetch.backoff.ms": str(self.FOLLOWER_BACK_OFF_MS)},
+            overrides,
             broker_id=FOLLOWER,
             connect=self._connect,
         )

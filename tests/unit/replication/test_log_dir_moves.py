@@ -27,7 +27,7 @@ from kafka_zk.record import Codec
 from kafka_zk.record.batch import batches
 from kafka_zk.replication import log_dir_moves
 from kafka_zk.replication.leadership import CatchUp
-from kafka_zk.replication.log_dir_moves import UNLIMITED
+from kafka_zk.replication.throttle import UNLIMITED
 from tests.unit.log.cleaner.given import clean, cleaning_of, interrupted
 from tests.unit.log.given import all_records
 

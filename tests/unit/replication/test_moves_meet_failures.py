@@ -16,7 +16,7 @@ from kafka_zk.log.files.disk import MachineDisk
 from kafka_zk.log.local.flusher import Flusher
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record import Record, build_batch
-from kafka_zk.replication.log_dir_moves import UNLIMITED
+from kafka_zk.replication.throttle import UNLIMITED
 from tests.unit.log.given import all_records
 
 from .broker import Broker, answered, produce_request

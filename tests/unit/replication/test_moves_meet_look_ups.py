@@ -11,7 +11,7 @@ import pytest
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.unified_log import TimestampOffset, UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
-from kafka_zk.replication.log_dir_moves import UNLIMITED
+from kafka_zk.replication.throttle import UNLIMITED
 from tests.unit.log.test_look_ups_by_time import EARLY, LATE, Gate, append, gate
 
 from .broker import Broker
