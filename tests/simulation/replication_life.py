@@ -12,6 +12,7 @@ from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.record import Record, batches, build_batch, decode_records
 from tests.crash.greenlets import Greenlets
+from tests.simulation.mishaps import Mishaps
 from tests.simulation.replication_cluster import BROKERS, NOBODY, PARTITION, Cluster, Member
 from tests.unit.replication.broker import produce_request
 
@@ -36,6 +37,7 @@ class Life:
         self._passes = passes
         self._written = 0
         self.told: list[str] = []
+        self.mishaps = Mishaps(self.cluster, self._tell)
         self.acknowledged: dict[int, bytes] = {}
 
     def go(self) -> None:
@@ -52,14 +54,15 @@ class Life:
             self.cluster.start(broker_id)
         self.cluster.controller.order(BROKERS)
         self.cluster.run(50, ms=TURN_MS)
+        befalls = self.mishaps
         steps: list[Callable[[], None]] = [
             *[self.produce] * 6,
             *[self.pause] * 4,
-            self.kill,
-            self.stop,
-            *[self.start] * 3,
-            self.part,
-            self.heal,
+            befalls.kill,
+            befalls.stop,
+            *[befalls.start] * 3,
+            befalls.part,
+            befalls.heal,
             self.prefer,
             self.move,
             self.fail_directory,
@@ -107,34 +110,6 @@ class Life:
 
     def pause(self) -> None:
         self.cluster.run(self.chance.randrange(60), ms=self.chance.choice((1, TURN_MS)))
-
-    def kill(self) -> None:
-        self._end(in_order=False)
-
-    def stop(self) -> None:
-        self._end(in_order=True)
-
-    def _end(self, *, in_order: bool) -> None:
-        if self.cluster.members:
-            broker_id = self.chance.choice(sorted(self.cluster.members))
-            self._tell(f"{'stop' if in_order else 'kill'} {broker_id}")
-            self.cluster.end(broker_id, in_order=in_order)
-
-    def start(self) -> None:
-        down = sorted(set(BROKERS) - set(self.cluster.members))
-        if down:
-            broker_id = self.chance.choice(down)
-            self._tell(f"start {broker_id}")
-            self.cluster.start(broker_id)
-
-    def part(self) -> None:
-        one, other = self.chance.sample(BROKERS, 2)
-        self._tell(f"part {one} {other}")
-        self.cluster.part(one, other)
-
-    def heal(self) -> None:
-        self._tell("heal")
-        self.cluster.heal()
 
     def prefer(self) -> None:
         broker_id = self.chance.choice(BROKERS)
@@ -191,14 +166,12 @@ class Life:
 
     def come_to_rest(self) -> None:
         """Everything works again: brokers that are down or lost a directory are started, nothing is cut or lost."""
-        self.cluster.loses_replies = False
-        self.cluster.heal()
+        self.mishaps.end()
         for broker_id in BROKERS:
             if broker_id in self.cluster.members and broker_id in self.cluster.controller.offline:
                 self.cluster.end(broker_id, in_order=False)
             if broker_id not in self.cluster.members:
                 self.cluster.start(broker_id)
-        self._tell("at rest")
         controller = self.cluster.controller
         for _ in range(MOST_TURNS):
             if set(controller.target) != set(BROKERS):

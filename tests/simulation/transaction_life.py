@@ -15,6 +15,7 @@ from kafka_zk.coordinator.transaction.decisions.transaction import Transaction a
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.types import TopicPartition
 from tests.crash.greenlets import Greenlets
+from tests.simulation.mishaps import Mishaps
 from tests.simulation.replication_cluster import BROKERS
 from tests.simulation.transaction_clients import Ledger, Producer, Reader, Transaction
 from tests.simulation.transaction_cluster import DATA, PARTITIONS, STATE, LateWire, TransactionCluster
@@ -35,6 +36,7 @@ class TransactionLife:
         self.chance = self.cluster.chance
         self.ledger = Ledger()
         self.told: list[str] = []
+        self.mishaps = Mishaps(self.cluster, self._tell)
         self._clients: list[gevent.Greenlet[..., None]] = []
         self._producers: dict[str, list[tuple[gevent.Greenlet[..., None], Producer]]] = {each: [] for each in IDS}
         self._readers: list[Reader] = []
@@ -67,13 +69,14 @@ class TransactionLife:
             self.begin_reader(partition)
         for transactional_id in IDS:
             self.begin_producer(transactional_id)
+        befalls = self.mishaps
         steps: list[Callable[[], None]] = [
             *[self.pause] * 14,
-            self.kill,
-            self.stop,
-            *[self.start] * 4,
-            self.part,
-            *[self.heal] * 2,
+            befalls.kill,
+            befalls.stop,
+            *[befalls.start] * 4,
+            befalls.part,
+            *[befalls.heal] * 2,
             *[self.prefer] * 2,
             self.move_coordinator,
             *[self.deafen] * 2,
@@ -95,34 +98,6 @@ class TransactionLife:
 
     def pause(self) -> None:
         self._run(self.chance.randrange(120), ms=self.chance.choice((1, 5, 20)))
-
-    def kill(self) -> None:
-        self._end(in_order=False)
-
-    def stop(self) -> None:
-        self._end(in_order=True)
-
-    def _end(self, *, in_order: bool) -> None:
-        if self.cluster.members:
-            broker_id = self.chance.choice(sorted(self.cluster.members))
-            self._tell(f"{'stop' if in_order else 'kill'} {broker_id}")
-            self.cluster.end(broker_id, in_order=in_order)
-
-    def start(self) -> None:
-        down = sorted(set(BROKERS) - set(self.cluster.members))
-        if down:
-            broker_id = self.chance.choice(down)
-            self._tell(f"start {broker_id}")
-            self.cluster.start(broker_id)
-
-    def part(self) -> None:
-        one, other = self.chance.sample(BROKERS, 2)
-        self._tell(f"part {one} {other}")
-        self.cluster.part(one, other)
-
-    def heal(self) -> None:
-        self._tell("heal")
-        self.cluster.heal()
 
     def prefer(self) -> None:
         partition, broker_id = self.chance.choice(PARTITIONS), self.chance.choice(BROKERS)
@@ -250,9 +225,7 @@ class TransactionLife:
 
     def come_to_rest(self) -> None:
         """Everything works again, and producers end what they began; then each id gets a last producer."""
-        self._tell("at rest")
-        self.cluster.loses_replies = False
-        self.cluster.heal()
+        self.mishaps.end()
         for broker_id in BROKERS:
             if broker_id not in self.cluster.members:
                 self.cluster.start(broker_id)
