@@ -937,10 +937,16 @@ class UnifiedLog:
     def begin_verification(self, producer_id: int, *, sequence: int, producer_epoch: int) -> VerificationGuard | None:
         """The guard for the next batch of a producer's transaction, None where that has begun here already."""
         state = self._state
-        if state.has_open_transaction(producer_id):
+        entry = state.producers.get(producer_id)
+        if entry is not None and entry.current_txn_first_offset >= 0:
             return None
-        now_ms = self.log_dir.clock.wall_ms()
-        return state.verifications.begin(producer_id, sequence=sequence, producer_epoch=producer_epoch, now_ms=now_ms)
+        return state.verifications.begin(
+            producer_id,
+            sequence=sequence,
+            producer_epoch=producer_epoch,
+            coordinator_epoch=-1 if entry is None else entry.coordinator_epoch,
+            now_ms=self.log_dir.clock.wall_ms(),
+        )
 
     @property
     def oldest_transaction_ms(self) -> int:

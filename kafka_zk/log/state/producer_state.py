@@ -124,10 +124,6 @@ class ProducerState:
         entry = self.producers.get(header.producer_id)
         return entry.duplicate_of(header) if entry is not None else None
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        entry = self.producers.get(producer_id)
-        return entry is not None and entry.current_txn_first_offset >= 0
-
     def check(
         self,
         header: BatchHeader,

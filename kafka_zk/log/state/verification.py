@@ -13,16 +13,22 @@ from __future__ import annotations
 
 
 class VerificationGuard:
-    """Equal only to itself."""
+    """Equal only to itself. `coordinator_epoch`: of who wrote the producer's last marker here, -1 where none is known.
 
-    __slots__ = ()
+    It holds as long as the guard: the next marker ends that.
+    """
+
+    __slots__ = ("coordinator_epoch",)
+
+    def __init__(self, coordinator_epoch: int) -> None:
+        self.coordinator_epoch = coordinator_epoch
 
 
 class _Verification:
     __slots__ = ("began_ms", "guard", "lowest_sequence", "producer_epoch")
 
-    def __init__(self, began_ms: int, sequence: int, producer_epoch: int) -> None:
-        self.guard = VerificationGuard()
+    def __init__(self, began_ms: int, sequence: int, producer_epoch: int, coordinator_epoch: int) -> None:
+        self.guard = VerificationGuard(coordinator_epoch)
         self.began_ms = began_ms
         self.lowest_sequence = sequence
         self.producer_epoch = producer_epoch
@@ -40,11 +46,14 @@ class Verifications:
         self.is_required = False
         self.by_producer: dict[int, _Verification] = {}
 
-    def begin(self, producer_id: int, *, sequence: int, producer_epoch: int, now_ms: int) -> VerificationGuard:
+    def begin(
+        self, producer_id: int, *, sequence: int, producer_epoch: int, coordinator_epoch: int, now_ms: int
+    ) -> VerificationGuard:
         """The guard of a producer, whose lowest sequence is remembered: its batches may arrive out of order."""
         found = self.by_producer.get(producer_id)
         if found is None:
-            found = self.by_producer[producer_id] = _Verification(now_ms, sequence, producer_epoch)
+            found = _Verification(now_ms, sequence, producer_epoch, coordinator_epoch)
+            self.by_producer[producer_id] = found
         elif producer_epoch > found.producer_epoch:
             found.producer_epoch, found.lowest_sequence = producer_epoch, sequence
         elif producer_epoch == found.producer_epoch:

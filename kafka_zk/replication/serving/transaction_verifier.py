@@ -6,6 +6,8 @@ Invariants  One request to a coordinator is in flight; what comes meanwhile goes
             takes the place of the one before, which is told so.
             Every call is answered: at the latest when the connection fails or the broker stops.
             The coordinator of this broker is asked at once, without a detour through the network.
+            None is asked that is older than the one whose marker was written last: it was replaced, and may not know.
+Differs from Kafka, which asks whom its metadata names, however old that is; see docs/compat.md.
 Source      AddPartitionsToTxnManager, ReplicaManager.maybeStartTransactionVerificationForPartitions.
 """
 
@@ -148,6 +150,7 @@ class TransactionVerifier:
             return NOTHING_TO_VERIFY
         guards: dict[TopicAndPartition, VerificationGuard] = {}
         errors: Errors = {}
+        newest_epoch = -1
         for (topic, index), sequence in sequences.items():
             try:
                 guard = (
@@ -162,15 +165,21 @@ class TransactionVerifier:
             else:
                 if guard is not None:
                     guards[topic, index] = guard
+                    if guard.coordinator_epoch > newest_epoch:
+                        newest_epoch = guard.coordinator_epoch
         if guards:
-            errors |= self._ask(transaction, guards.keys(), knows_abortable).result()
+            errors |= self._ask(transaction, guards.keys(), knows_abortable, newest_epoch).result()
         return Verified(guards, errors)
 
     def _ask(
-        self, transaction: Transaction, partitions: Collection[TopicAndPartition], knows_abortable: bool
+        self,
+        transaction: Transaction,
+        partitions: Collection[TopicAndPartition],
+        knows_abortable: bool,
+        newest_epoch: int,
     ) -> Pending[Errors]:
         question = _Question(transaction, partitions, self._clock.monotonic_ms(), knows_abortable=knows_abortable)
-        coordinator = self._coordinator_of(transaction.transactional_id)
+        coordinator = self._coordinator_of(transaction.transactional_id, newest_epoch)
         if coordinator is None:
             question.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         elif coordinator == self._broker_id:
@@ -182,9 +191,13 @@ class TransactionVerifier:
             self._send(coordinator)
         return question.answer
 
-    def _coordinator_of(self, transactional_id: str) -> int | None:
+    def _coordinator_of(self, transactional_id: str, newest_epoch: int) -> int | None:
+        """None where the metadata names nobody, or one older than `newest_epoch`: news of the next one are on their
+        way, and it has ended what the older one may take for open."""
         state = self._metadata_cache.partition(TRANSACTION_STATE_TOPIC, self._partition_for(transactional_id))
-        return None if state is None or self._peers.node(state.leader) is None else state.leader
+        if state is None or state.leader_epoch < newest_epoch or self._peers.node(state.leader) is None:
+            return None
+        return state.leader
 
     def _takes_its_place(self, question: _Question, coordinator: int) -> bool:
         """Whether the question waits now. One about the same id that still waited is answered: a newer epoch has

@@ -7,6 +7,7 @@ from tests.mutants.catalogue.mutant import Mutant
 ROOM = "kafka_zk/coordinator/transaction"
 LOADS = "tests/unit/coordinator/transaction/test_uncommitted_loads.py"
 CONFIRMED = "tests/unit/coordinator/transaction/test_confirmed_answers.py"
+PRODUCE = "tests/unit/replication/test_transactional_produce.py"
 COMMITS = "tests/unit/replication/test_delayed_commit.py"
 LIVES = "tests/simulation/test_transaction_lives.py -k whole"
 
@@ -73,5 +74,19 @@ MUTANTS: tuple[Mutant, ...] = (
         old="partition is None or not partition.is_leader or bool(partition.followers)",
         new="partition is None or not partition.is_leader",
         tests=f"{COMMITS} -k another_broker",
+    ),
+    Mutant(
+        breaks="a leader asks no coordinator that was replaced",
+        file="kafka_zk/replication/serving/transaction_verifier.py",
+        old="state is None or state.leader_epoch < newest_epoch or self",
+        new="state is None or self",
+        tests=f"{PRODUCE} -k was_replaced",
+    ),
+    Mutant(
+        breaks="the newest of the last markers says who may be asked",
+        file="kafka_zk/replication/serving/transaction_verifier.py",
+        old="                    if guard.coordinator_epoch > newest_epoch:\n",
+        new="                    if newest_epoch < 0 or guard.coordinator_epoch < newest_epoch:\n",
+        tests=f"{PRODUCE} -k newest_marker_of_all",
     ),
 )

@@ -8,7 +8,7 @@ PRODUCER = 5
 
 
 def begin(found: Verifications, sequence: int = 0, epoch: int = 0, now_ms: int = 0) -> VerificationGuard:
-    return found.begin(PRODUCER, sequence=sequence, producer_epoch=epoch, now_ms=now_ms)
+    return found.begin(PRODUCER, sequence=sequence, producer_epoch=epoch, coordinator_epoch=-1, now_ms=now_ms)
 
 
 def test_all_who_wait_share_a_guard_until_it_ends() -> None:

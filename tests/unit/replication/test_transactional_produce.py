@@ -107,10 +107,10 @@ def end_offset(broker: Broker, index: int = 0) -> int:
     return broker.partition("t", index).leader_log().log_end_offset
 
 
-def abort(broker: Broker, *, epoch: int = 0) -> None:
+def abort(broker: Broker, *, epoch: int = 0, coordinator_epoch: int = 0) -> None:
     """The coordinator's marker arrives in partition 0."""
     marker = build_marker(
-        EndTransactionMarker(ControlType.ABORT, 0),
+        EndTransactionMarker(ControlType.ABORT, coordinator_epoch),
         producer_id=PRODUCER,
         producer_epoch=epoch,
         timestamp_ms=broker.clock.wall_ms(),
@@ -118,6 +118,65 @@ def abort(broker: Broker, *, epoch: int = 0) -> None:
     broker.manager.append_records(
         [("t", 0, memoryview(marker))], required_acks=-1, timeout_ms=1, origin=Origin.COORDINATOR
     )
+
+
+# --- who is asked -----------------------------------------------------------------------------------------------------
+
+STATE_TOPIC = "__transaction_state"
+
+
+def name_coordinator(broker: Broker, broker_id: int, epoch: int) -> None:
+    """As the controller tells it."""
+    broker.update_metadata({STATE_TOPIC: {0: broker_id}}, leader_epoch=epoch)
+
+
+def test_a_coordinator_that_was_replaced_is_not_asked(broker: Broker) -> None:
+    """Broker 2 coordinated in epoch 4. Who replaced it in epoch 5 has ended the transaction; a late batch of that
+    comes before the news, and 2 still has it open."""
+    name_coordinator(broker, 2, epoch=4)
+    begin(broker)
+    abort(broker, epoch=1, coordinator_epoch=5)
+    late = request(batch(epoch=1))
+    count = len(broker.coordinator.asked)
+    assert lines(start(broker, late).get(timeout=10)) == [ErrorCode.NOT_ENOUGH_REPLICAS], "its producer tries again"
+    assert len(broker.coordinator.asked) == count
+    name_coordinator(broker, 3, epoch=5)
+    produced = start(broker, late)
+    assert broker.coordinator.asked[-1][0] == 3
+    say(broker, ErrorCode.TRANSACTION_ABORTABLE)
+    assert lines(produced.get(timeout=10)) == [ErrorCode.INVALID_TXN_STATE]
+
+
+def test_a_newer_coordinator_than_the_last_markers_is_asked(broker: Broker) -> None:
+    name_coordinator(broker, 2, epoch=4)
+    begin(broker)
+    abort(broker, coordinator_epoch=4)
+    for coordinator, epoch in ((2, 4), (3, 5)):
+        name_coordinator(broker, coordinator, epoch)
+        produced = start(broker, request(batch(sequence=1)))
+        assert broker.coordinator.asked[-1][0] == coordinator
+        say(broker, ErrorCode.CONCURRENT_TRANSACTIONS)
+        produced.get(timeout=10)
+
+
+def test_the_newest_marker_of_all_partitions_counts(broker: Broker) -> None:
+    """What the producer began in partition 0 was ended by another coordinator than the metadata has; 1 is new to it."""
+    name_coordinator(broker, 2, epoch=4)
+    begin(broker)
+    abort(broker, coordinator_epoch=5)
+    count = len(broker.coordinator.asked)
+    answer = start(broker, request(batch(sequence=1), batch())).get(timeout=10)
+    assert lines(answer) == [ErrorCode.NOT_ENOUGH_REPLICAS] * 2
+    assert len(broker.coordinator.asked) == count
+
+
+def test_the_markers_of_other_producers_do_not_count(broker: Broker) -> None:
+    name_coordinator(broker, 2, epoch=4)
+    begin(broker)
+    abort(broker, coordinator_epoch=5)
+    produced = start(broker, request(batch(producer_id=PRODUCER + 1), transactional_id="another"))
+    say(broker, ErrorCode.NONE)
+    assert lines(produced.get(timeout=10)) == [ErrorCode.NONE]
 
 
 # --- who may ---------------------------------------------------------------------------------------------------------
@@ -190,7 +249,7 @@ def test_the_coordinator_of_this_broker_is_asked_without_a_request(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, code: ErrorCode, answered: ErrorCode
 ) -> None:
     verifier = broker.services.transaction_verifier
-    monkeypatch.setattr(verifier, "_broker_id", verifier._coordinator_of(ID))
+    monkeypatch.setattr(verifier, "_broker_id", verifier._coordinator_of(ID, -1))
     monkeypatch.setattr(verifier, "_own_coordinator", lambda *asked: dict.fromkeys(asked[3], code))
     sent = start(broker, request(batch()))
     assert lines(sent.get(timeout=1)) == [answered]
