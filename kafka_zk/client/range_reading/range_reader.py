@@ -113,12 +113,12 @@ class RangeReader:
             yield from found.headers
 
     def decided_headers(
-        self, partition: TopicPartition, start_offset: int, end_offset: int
+        self, partition: TopicPartition, start_offset: int, end_offset: int, topic_id: UUID = NULL_UUID
     ) -> Iterator[tuple[BatchHeader, bool]]:
         """As `headers`, with whether a transaction that was aborted wrote it. For a reader of committed records: it
         waits for transactions that are open."""
         assert self._settings.read_committed, "what is undecided is not told apart"
-        for found in self._reading(partition, end_offset, NULL_UUID).answers(start_offset):
+        for found in self._reading(partition, end_offset, topic_id).answers(start_offset):
             for header in found.headers:
                 yield header, header.base_offset in found.aborted
 

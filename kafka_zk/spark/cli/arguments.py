@@ -119,7 +119,10 @@ def _add(parser: argparse.ArgumentParser, setting: Setting) -> None:
     text = setting.doc.replace("%", "%%")
     if setting.default not in (None, False):
         text += f" (default: {setting.default})"
-    if setting.kind is Kind.FLAG:
+    if setting.kind is Kind.FLAG and setting.default is None:
+        # What it is unless it is given depends on others, so it can be given as false, too.
+        parser.add_argument(option, dest=dest, action=argparse.BooleanOptionalAction, default=None, help=text)
+    elif setting.kind is Kind.FLAG:
         parser.add_argument(option, dest=dest, action="store_true", default=None, help=text)
     elif setting.kind is Kind.LIST:
         parser.add_argument(option, dest=dest, nargs="+", metavar="NAME", help=text)

@@ -2,7 +2,8 @@
 
 Guarantee   Each record once (see copy_plan.py). A batch's offsets are fixed by the query's checkpoint; which of them
             are sent is noted before the first is, so that deletions in the source meanwhile change nothing. With
-            `transactional` all of a batch is one transaction: readers of committed records see it whole or not at all.
+            `transactional` all of a batch is one transaction: readers of committed records see it whole or not at all,
+            and no batch cuts a transaction of a source partition.
 Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition, source_offset, target_offset,
             record_count, target_topic. With `groups` their committed offsets are translated by it at the end of each
             run; a group that has members in the target is refused by the target's coordinator. The folder belongs to
@@ -64,7 +65,7 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
     target = cluster_properties(settings.text("target-bootstrap-server"), settings.mapping("target-kafka"))
     rename, offsets_path = settings.mapping("rename"), settings.text("offsets-path")
     if settings.flag("transactional"):
-        settings = settings.with_mapping("kafka", committed_only(settings.mapping("kafka")))
+        settings = in_transactions(settings)
     read = read_subscription(source_options(settings))
     refuse_own_source(read, source, target, *(rename.get(topic, topic) for topic in settings.texts("topics")))
     state = FileStore(session, f"{checkpoint}/mirrored")
@@ -115,6 +116,13 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
         for group in groups:
             told += f"; group {group}: {carry_group(source, target, rename, group, offsets)} offsets"
     return Outcome(f"mirror: {progress.records:,} records in {progress.batches} batches{told}")
+
+
+def in_transactions(settings: Settings) -> Settings:
+    """Those of a mirror in transactions: it reads what is committed, and unless told otherwise no part of it. Raises
+    JobError."""
+    settings = settings.with_flag("whole-transactions", True)
+    return settings.with_mapping("kafka", committed_only(settings.mapping("kafka")))
 
 
 def committed_only(kafka: dict[str, str]) -> dict[str, str]:

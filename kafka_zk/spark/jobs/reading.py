@@ -33,6 +33,8 @@ def source_options(settings: Settings) -> dict[str, str]:
     for name, option in (("max-offsets-per-trigger", "maxOffsetsPerTrigger"), ("min-partitions", "minPartitions")):
         if settings.has(name):
             options[option] = str(settings.integer(name))
+    if settings.has("whole-transactions"):
+        options["wholeTransactions"] = "true" if settings.flag("whole-transactions") else "false"
     return options
 
 

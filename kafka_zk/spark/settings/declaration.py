@@ -153,6 +153,12 @@ class Settings:
         made._values = self._values | {name: dict(value)}
         return made
 
+    def with_flag(self, name: str, value: bool) -> Settings:
+        """The same settings with this flag, unless it was given."""
+        made = copy(self)
+        made._values = self._values if self.has(name) else self._values | {name: value}
+        return made
+
     def has(self, name: str) -> bool:
         return self._values[name] is not None
 

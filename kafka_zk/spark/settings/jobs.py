@@ -62,6 +62,12 @@ SOURCE = (
     Setting("starting-offsets", Kind.TEXT, "earliest, latest or JSON per partition, for the first run", "earliest"),
     Setting("max-offsets-per-trigger", Kind.INTEGER, "maximum number of records per batch"),
     Setting("min-partitions", Kind.INTEGER, "minimum number of tasks; large partitions are split"),
+    Setting(
+        "whole-transactions",
+        Kind.FLAG,
+        "end a batch where no transaction of a partition is cut (with isolation.level=read_committed); by default if a "
+        "mirror is transactional",
+    ),
     Setting("allow-data-loss", Kind.FLAG, "continue when records were deleted before they were read", False),
     Setting("group", Kind.TEXT, "commit processed offsets to this consumer group, for monitoring"),
 )

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from kafka_zk.spark.cli.arguments import Run, parse
 from kafka_zk.spark.jobs import mirror
 from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.jobs.reading import source_options
 from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.settings.declaration import Settings
 from kafka_zk.spark.settings.jobs import MIRROR
@@ -97,3 +99,32 @@ def test_a_source_topic_that_was_made_anew_is_refused(monkeypatch: pytest.Monkey
     ids["t"] = "2"
     with pytest.raises(JobError, match="topic t of the source was deleted and created again"):
         mirror.check_source(state, {}, {"t"})
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, None),
+        ({"transactional": True}, "true"),
+        ({"transactional": True, "whole-transactions": False}, "false"),
+        ({"whole-transactions": True}, "true"),
+    ],
+)
+def test_a_mirror_in_transactions_cuts_none_of_the_source_unless_told_to(
+    given: dict[str, object], expected: str | None
+) -> None:
+    needed = {"bootstrap-server": "b:1", "target-bootstrap-server": "c:1", "topics": "a", "offsets-path": "offsets"}
+    settings = Settings(MIRROR, {**needed, **given})
+    if settings.flag("transactional"):
+        settings = mirror.in_transactions(settings)
+        assert settings.mapping("kafka") == {"isolation.level": "read_committed"}
+    assert source_options(settings).get("wholeTransactions") == expected
+
+
+def test_a_mirror_can_be_told_to_cut_transactions_on_the_command_line() -> None:
+    needed = ("--bootstrap-server", "b:1", "--target-bootstrap-server", "c:1", "--topics", "a", "--offsets-path", "o")
+    for words, expected in (((), None), (("--whole-transactions",), True), (("--no-whole-transactions",), False)):
+        parsed = parse(["mirror", *needed, *words])
+        assert isinstance(parsed, Run)
+        found = parsed.settings.flag("whole-transactions") if parsed.settings.has("whole-transactions") else None
+        assert found == expected

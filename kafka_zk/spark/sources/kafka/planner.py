@@ -161,6 +161,15 @@ class Planner:
         """Blocks. Returns the log ends for this query's isolation level. Raises SourceError."""
         return self._listed(dict.fromkeys(partitions, LATEST))
 
+    def settled(self, latest: Offsets) -> Offsets:
+        """Blocks. Returns the ends, looked up before, at which no transaction was open. Raises SourceError.
+
+        Readers of committed records could read all that was replicated then: so there was no transaction in it that
+        lacked its marker.
+        """
+        committed = self._listed(dict.fromkeys(latest, LATEST), read_committed=False)
+        return {each: end for each, end in latest.items() if committed[each] == end}
+
     def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
         """Blocks. Returns the log starts. Raises SourceError."""
         return self._listed(dict.fromkeys(partitions, EARLIEST))
@@ -172,11 +181,13 @@ class Planner:
         found |= self._listed({each: number for each, number in look_ups.items() if number != LATEST})
         return {each: limit.resolve(each, found, latest) for each in partitions}
 
-    def _listed(self, look_ups: Mapping[TopicPartition, int]) -> Offsets:
+    def _listed(self, look_ups: Mapping[TopicPartition, int], *, read_committed: bool | None = None) -> Offsets:
+        """`read_committed`: as the query does unless it is given."""
         if not look_ups:
             return {}
+        isolation = self._settings.read_committed if read_committed is None else read_committed
         try:
-            answers = self._client().list_offsets(look_ups, read_committed=self._settings.read_committed)
+            answers = self._client().list_offsets(look_ups, read_committed=isolation)
         except (BrokerError, KafkaException) as error:
             raise self._failed("could not look up offsets", error) from error
         found = {}

@@ -15,6 +15,7 @@ from kafka_zk.spark.sources.options import client_properties, read_duration_ms, 
 from kafka_zk.spark.sources.subscription import Subscription, read_subscription
 
 BOOTSTRAP = "bootstrap.servers"
+WHOLE = "wholeTransactions"
 FETCH_BYTES = str(4 * 1024 * 1024)
 """max.partition.fetch.bytes unless it is given: a task reads one partition, so it may ask for more than a consumer."""
 
@@ -33,6 +34,7 @@ class ReadSettings:
     """`client` are a consumer's properties. Times in milliseconds.
 
     `fail_on_new_topic`: a topic that was deleted and recreated ends a stream, which else would continue at its start.
+    `whole_transactions`: a stream's batches cut no transaction of a partition.
     """
 
     client: Mapping[str, str]
@@ -48,6 +50,7 @@ class ReadSettings:
     min_offsets: int | None = None
     max_delay_ms: int = 0
     commit_group: str | None = None
+    whole_transactions: bool = False
 
     @property
     def read_committed(self) -> bool:
@@ -59,6 +62,8 @@ def batch_settings(options: Mapping[str, str]) -> ReadSettings:
     start = read_limit(options, Side.STARTING, Kind.EARLIEST)
     end = read_limit(options, Side.ENDING, Kind.LATEST)
     check_batch_limits(start, end)
+    if WHOLE in options:
+        raise SourceOptionError(f"The option {WHOLE} is for streaming queries, whose batches have limits.")
     return _settings(options, start, end)
 
 
@@ -76,12 +81,19 @@ def stream_settings(options: Mapping[str, str]) -> ReadSettings:
             f"The option minOffsetsPerTrigger ({min_offsets}) is larger than maxOffsetsPerTrigger ({max_offsets})."
         )
     start = read_limit(options, Side.STARTING, Kind.LATEST)
+    settings = _settings(options, start, OffsetLimit(Side.ENDING, Kind.LATEST, "endingOffsets"))
+    whole_transactions = read_flag(options, WHOLE, default=False)
+    if whole_transactions and not settings.read_committed:
+        raise SourceOptionError(
+            f"The option {WHOLE} needs kafka.isolation.level=read_committed: others see parts of transactions anyway."
+        )
     return replace(
-        _settings(options, start, OffsetLimit(Side.ENDING, Kind.LATEST, "endingOffsets")),
+        settings,
         max_offsets=max_offsets,
         min_offsets=min_offsets,
         max_delay_ms=read_duration_ms(options, "maxTriggerDelay", "15m"),
         commit_group=options.get("groupIdForCommit"),
+        whole_transactions=whole_transactions,
     )
 
 

@@ -24,7 +24,8 @@ from pyspark.sql.streaming.datasource import (
 from kafka_zk.spark.sources.kafka.planner import NOWHERE, NotThere, Offsets, Planner
 from kafka_zk.spark.sources.kafka.reading import KafkaInputPartition, input_partitions, read_piece
 from kafka_zk.spark.sources.kafka.settings import ReadSettings
-from kafka_zk.spark.sources.ranges import limited
+from kafka_zk.spark.sources.kafka.transaction_ends import whole_ends
+from kafka_zk.spark.sources.ranges import limited, ranges_between
 from kafka_zk.spark.sources.stream_offsets import StreamOffsets, decode
 
 
@@ -37,6 +38,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: StreamOffsets | None = None
         self._seen = NOWHERE
         """The last result of `latestOffset`."""
+        self._settled: Offsets = {}
+        """Log ends at which no transaction was open."""
         self._last_trigger_s = time.monotonic()
 
     def __getstate__(self) -> ReadSettings:
@@ -72,13 +75,15 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         if isinstance(limit, ReadMaxRows):
             ends = limited(begins, ends, limit.max_rows)
+        if self._settings.whole_transactions:
+            ends = self._whole(begins, ends, found)
         self._last_trigger_s = time.monotonic()
         return StreamOffsets(ends, found.topic_ids).encode()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Limit the query to what is available now."""
         try:
-            self._target = self._planner.ends()
+            self._target = self._looked_up()
         except NotThere:
             # A broker that has just started may lack what the query has read. It is looked up once that is known.
             self._target = NOWHERE
@@ -123,11 +128,22 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ends(self, since: StreamOffsets = NOWHERE) -> StreamOffsets:
         if self._target is None:
-            return self._planner.ends(since)
+            return self._looked_up(since)
         if not self._target.offsets.keys() >= since.offsets.keys():
             # It was looked up before the query's position was known.
-            self._target = self._planner.ends(since)
+            self._target = self._looked_up(since)
         return self._target
+
+    def _looked_up(self, since: StreamOffsets = NOWHERE) -> StreamOffsets:
+        found = self._planner.ends(since)
+        if self._settings.whole_transactions:
+            self._settled = self._planner.settled(dict(found.offsets))
+        return found
+
+    def _whole(self, begins: Offsets, ends: Offsets, found: StreamOffsets) -> Offsets:
+        """These ends, moved so that they cut no transaction."""
+        cut = [each for each in ranges_between(begins, ends) if self._settled.get(each[0]) != each.end_offset]
+        return ends | whole_ends(self._settings.client, cut, found.offsets, found.topic_ids)
 
     def _still_there(self, starts: StreamOffsets, ends: StreamOffsets) -> Offsets:
         """The query's offsets that are still valid. Raises DataLossError for a topic that was recreated."""

@@ -16,10 +16,12 @@ from kafka_zk.protocol.errors import LeaderNotAvailable, UnknownTopicOrPartition
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.spark.sources.errors import DataLossError, SourceError
 from kafka_zk.spark.sources.kafka import planner as kafka_planner
+from kafka_zk.spark.sources.kafka import stream_reader
 from kafka_zk.spark.sources.kafka.planner import Planner
 from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
 from kafka_zk.spark.sources.kafka.stream_reader import KafkaStreamReader
 from kafka_zk.spark.sources.offset_limits import EARLIEST, LATEST
+from kafka_zk.spark.sources.ranges import OffsetRange
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
@@ -32,6 +34,8 @@ class Cluster:
         self.committed: dict[str, Mapping[TopicPartition, int]] = {}
         self.leaderless: set[TopicPartition] = set()
         self.ids: dict[str, UUID] = {}
+        self.open_since: dict[TopicPartition, int] = {}
+        """Where the first transaction begins that is not over."""
         self.unready_count = 0
         """How often it does not know its leaders yet."""
         self.unheard: dict[TopicPartition, int] = {}
@@ -62,6 +66,8 @@ class Cluster:
         answers: Listed = {}
         for partition, number in wanted.items():
             start, end = self.logs[partition]
+            if read_committed:
+                end = min(end, self.open_since.get(partition, end))
             if partition in self.leaderless:
                 answers[partition] = LeaderNotAvailable()
             else:
@@ -313,6 +319,61 @@ def test_a_group_is_shown_how_far_a_stream_is() -> None:
     made = stream(cluster, groupIdForCommit="g")
     made.commit({"a": {"0": 3}})
     assert cluster.committed == {"g": {A0: 3}}
+
+
+WHOLE = {"wholeTransactions": "true", "kafka.isolation.level": "read_committed"}
+
+
+@pytest.fixture
+def scanned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int, int]]:
+    """Partition, start, limit and end of each look for the ends of transactions, which takes two offsets from each."""
+    found: list[tuple[str, int, int, int]] = []
+
+    def whole_ends(_: object, wanted: Sequence[OffsetRange], readable_to: Mapping[TopicPartition, int], ids: object):
+        for each, start, limit in wanted:
+            found.append((str(each), start, limit, readable_to[each]))
+        return {each: limit - 2 for each, _, limit in wanted}
+
+    monkeypatch.setattr(stream_reader, "whole_ends", whole_ends)
+    return found
+
+
+def test_only_ends_that_may_cut_a_transaction_are_looked_at(scanned: list[tuple[str, int, int, int]]) -> None:
+    cluster = Cluster({A0: (0, 90), A1: (0, 10)})
+    cluster.open_since[A1] = 8
+    made = stream(cluster, **WHOLE)
+    start = {"a": {"0": 0, "1": 0}}
+    # At the end of a-0 nothing is open, and one of a-1 may overlap with one that is.
+    assert made.latestOffset(start, ReadAllAvailable()) == {"a": {"0": 90, "1": 6}}
+    assert scanned == [("a-1", 0, 8, 8)]
+    scanned.clear()
+    assert made.latestOffset(start, ReadMaxRows(49)) == {"a": {"0": 43, "1": 1}}
+    assert scanned == [("a-0", 0, 45, 90), ("a-1", 0, 3, 8)]
+    scanned.clear()
+    # Nothing new in either.
+    end = {"a": {"0": 90, "1": 8}}
+    assert made.latestOffset(end, ReadMaxRows(49)) == end
+    assert not scanned
+
+
+def test_a_query_over_what_is_available_looks_at_its_end_though_all_is_over_by_then(
+    scanned: list[tuple[str, int, int, int]],
+) -> None:
+    cluster = Cluster({A0: (0, 20)})
+    cluster.open_since[A0] = 10
+    made = stream(cluster, **WHOLE)
+    made.prepareForTriggerAvailableNow()
+    cluster.open_since.clear()
+    assert made.latestOffset({"a": {"0": 0}}, ReadAllAvailable()) == {"a": {"0": 8}}
+    assert scanned == [("a-0", 0, 10, 10)]
+
+
+def test_without_the_option_no_end_is_moved(scanned: list[tuple[str, int, int, int]]) -> None:
+    cluster = Cluster({A0: (0, 20)})
+    cluster.open_since[A0] = 10
+    made = stream(cluster, **{"kafka.isolation.level": "read_committed"})
+    assert made.latestOffset({"a": {"0": 0}}, ReadMaxRows(5)) == {"a": {"0": 5}}
+    assert not scanned
 
 
 OLD, NEW = UUID(int=1), UUID(int=2)

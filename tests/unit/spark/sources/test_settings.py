@@ -44,6 +44,16 @@ def test_limits_of_triggers_are_a_stream_s() -> None:
     assert (settings.max_offsets, settings.min_offsets, settings.max_delay_ms) == (100, 10, 120_000)
 
 
+def test_only_readers_of_what_is_committed_can_have_whole_transactions() -> None:
+    committed = {"kafka__isolation__level": "read_committed"}
+    assert stream_settings(given(wholeTransactions="true", **committed)).whole_transactions
+    assert not stream_settings(given(**committed)).whole_transactions
+    with pytest.raises(SourceOptionError, match=r"wholeTransactions needs kafka\.isolation\.level=read_committed"):
+        stream_settings(given(wholeTransactions="true"))
+    with pytest.raises(SourceOptionError, match="wholeTransactions is for streaming queries"):
+        batch_settings(given(wholeTransactions="true", **committed))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
