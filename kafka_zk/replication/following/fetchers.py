@@ -106,16 +106,14 @@ class FetcherManager:
             return
         for key, fetcher in list(self._fetchers.items()):
             node = self._node(key[0])
-            if node is not None and node != fetcher.node:
-                del self._fetchers[key]
+            if node is not None and node != fetcher.node and self._let_go(key, fetcher):
                 _end(fetcher)
                 self.follow([partition for partition in fetcher.followed if partition.log is not None])
 
     def stop_idle(self) -> None:
         """Blocks. Stop the fetchers that have nothing left to follow."""
         for key, fetcher in list(self._fetchers.items()):
-            if fetcher.is_idle and not fetcher.failed:
-                del self._fetchers[key]
+            if fetcher.is_idle and not fetcher.failed and self._let_go(key, fetcher):
                 _end(fetcher)
 
     def shutdown(self) -> None:
@@ -124,6 +122,13 @@ class FetcherManager:
         fetchers, self._fetchers = list(self._fetchers.values()), {}
         for fetcher in fetchers:
             _end(fetcher)
+
+    def _let_go(self, key: tuple[int, int], fetcher: Fetcher) -> bool:
+        """Whether it was still ours: while another one was ended, `shutdown` may have ended all of them."""
+        is_ours = self._fetchers.get(key) is fetcher
+        if is_ours:
+            del self._fetchers[key]
+        return is_ours
 
     def _named(self) -> list[tuple[str, Fetcher]]:
         return [(thread_name(*key), fetcher) for key, fetcher in self._fetchers.items()]

@@ -170,8 +170,9 @@ class LeaderEndpoint:
             connecting.kill(block=False)
         if isinstance(channel, NetworkError):
             raise channel
-        if self._is_stopped:
-            if not isinstance(channel, gevent.GreenletExit):
+        is_killed = isinstance(channel, gevent.GreenletExit)
+        if self._is_stopped or is_killed:
+            if not is_killed:
                 channel.close()
             raise NetworkError(f"Fetching from {self.node} was stopped")
         return channel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -111,6 +112,8 @@ class Broker:
         disk: Disk = DISK,
         pools: LogPools | None = None,
         on_log_dir_failure: Callable[[str], None] | None = None,
+        broker_epoch: Callable[[], int] = lambda: 77,
+        chance: random.Random | None = None,
     ) -> None:
         self.failed_dirs: list[str] = []
         """The log directories of whose failure the controller would have been told."""
@@ -137,6 +140,7 @@ class Broker:
             on_log_dir_failure=lambda directory: self.manager.handle_log_dir_failure(directory),
             disk=disk,
             pools=pools,
+            chance=chance,
         )
         self.log_manager.startup()
         self.manager = ReplicaManager(
@@ -147,9 +151,10 @@ class Broker:
             metadata_cache=self.cache,
             metrics=self.metrics,
             controller=self.controller,
-            broker_epoch=lambda: 77,
+            broker_epoch=broker_epoch,
             connect=connect or refuse_connection,
             on_log_dir_failure=on_log_dir_failure or self.failed_dirs.append,
+            rng=chance,
         )
         self.manager.startup()
         self.services = Services(

@@ -10,6 +10,8 @@ import pytest
 
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.fetch import FetchResponse
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.following.fetchers import fetcher_id
 from kafka_zk.replication.following.follower_session import SessionRequest
 
 from .test_following import LEADER, Pair, end_of, eventually
@@ -73,3 +75,26 @@ def test_no_fetcher_begins_behind_the_stop_of_all(pair: Pair) -> None:
     fetchers.shutdown()
     fetchers.follow([pair.followed])
     assert not fetchers._fetchers
+
+
+def test_idle_fetchers_that_were_ended_with_all_others_are_not_ended_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A StopReplica leaves fetchers idle; the broker stops while the first of them is ended."""
+    fetchers = pair.follower.manager.fetchers
+    fetchers._size = 2
+    other = next(name for name in "uvwxyz" if fetcher_id(name, 0, 2) != fetcher_id("t", 0, 2))
+    pair.order()
+    pair.follower.update_metadata({other: {0: LEADER}}, alive=(1, 2))
+    pair.follower.order(other, replicas=(1, 2), leader=LEADER)
+    first, second = fetchers._fetchers.values()
+    stop = first.stop
+
+    def stopped_among_all() -> None:
+        stop()
+        fetchers.shutdown()
+
+    monkeypatch.setattr(first, "stop", stopped_among_all)
+    fetchers.forget([TopicPartition("t", 0), TopicPartition(other, 0)])
+    fetchers.stop_idle()
+    assert second._stopped and not fetchers._fetchers
