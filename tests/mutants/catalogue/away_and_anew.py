@@ -113,4 +113,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="if True",
         tests="tests/unit/broker/test_unheard_deletions.py -k ordered_anew",
     ),
+    Mutant(
+        breaks="a start waits only for who registered an address of its own",
+        file="kafka_zk/broker/membership/predecessor.py",
+        old=" or self._addresses.isdisjoint(_addresses(found)):",
+        new=":",
+        tests="tests/unit/broker/test_predecessor.py -k only_a_registration",
+    ),
+    Mutant(
+        breaks="a start does not wait for who registered while it waited",
+        file="kafka_zk/broker/membership/predecessor.py",
+        old="        elif session_id != self._session_id:\n            return False\n",
+        new="",
+        tests="tests/unit/broker/test_predecessor.py -k meanwhile_is_alive",
+    ),
+    Mutant(
+        breaks="a start that lost ZooKeeper while it waited waits for a whole timeout again",
+        file="kafka_zk/broker/membership/predecessor.py",
+        old="self._looked_ms >= ZOOKEEPER_AWAY_MS:",
+        new="self._looked_ms < 0:",
+        tests="tests/unit/broker/test_predecessor.py -k return_of_zookeeper",
+    ),
 )
