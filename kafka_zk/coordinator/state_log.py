@@ -164,6 +164,10 @@ class StateLog:
         """Whether another broker may coordinate the partition by now, without this one's knowledge."""
         return self._replica_manager.may_be_replaced(TopicPartition(self._topic, partition))
 
+    def transaction_start(self, partition: int, producer_id: int) -> int | None:
+        """Where the transaction begins that a producer has open in the partition; None if it has none."""
+        return self._replica_manager.transaction_start(TopicPartition(self._topic, partition), producer_id)
+
     def await_committed(self, partition: int, offset: int, *, timeout_ms: int) -> Pending[ErrorCode]:
         """NONE once all below `offset` is committed. See replication.serving.delayed_commit. Does not switch."""
         return self._replica_manager.await_committed(

@@ -948,6 +948,11 @@ class UnifiedLog:
             now_ms=self.log_dir.clock.wall_ms(),
         )
 
+    def transaction_start(self, producer_id: int) -> int | None:
+        """The first offset of the transaction that a producer has open here; None if it has none."""
+        entry = self._state.producers.get(producer_id)
+        return None if entry is None or entry.current_txn_first_offset < 0 else entry.current_txn_first_offset
+
     @property
     def oldest_transaction_ms(self) -> int:
         """When the producer of the oldest open transaction wrote last; -1 without any."""

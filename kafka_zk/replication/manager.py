@@ -292,6 +292,12 @@ class ReplicaManager:
         log = None if partition is None else partition.log
         return log is not None and self.leader_throttle.throttles(log.config, index)
 
+    def transaction_start(self, topic_partition: TopicPartition, producer_id: int) -> int | None:
+        """Where the transaction begins that a producer has open in a partition; None if it has none, or nothing of it
+        is here."""
+        partition = self.hosted.find(*topic_partition)
+        return None if partition is None or partition.log is None else partition.log.transaction_start(producer_id)
+
     def current_leader(self, topic: str, index: int) -> tuple[int, int]:
         """Leader id and leader epoch as known here, -1 and -1 when unknown: sent to a client that asked the wrong
         broker."""

@@ -169,14 +169,12 @@ class OffsetStore:
             (offset_key(group.group_id, topic_partition), offset_value(value))
             for topic_partition, value in accepted.items()
         ]
-        self._log.append(
-            self._manager.partition_of(group.group_id),
-            records,
-            done,
-            base_sequence=OFFSETS_BASE_SEQUENCE,
-            producer=producer,
-            guard=guard,
-        )
+        partition = self._manager.partition_of(group.group_id)
+        self._log.append(partition, records, done, base_sequence=OFFSETS_BASE_SEQUENCE, producer=producer, guard=guard)
+        if group.offsets.overtaken and producer is not NO_PRODUCER:
+            first_offset = self._log.transaction_start(partition, producer.producer_id)
+            if first_offset is not None:
+                group.offsets.drop_overtaken(producer.producer_id, since=first_offset)
 
     def _may_store(self, metadata: str) -> bool:
         """Whether the metadata is within the limit, in UTF-16 units like a Java string's length, and fits a record."""

@@ -1,4 +1,4 @@
-"""Faults of coordinators of transactions that are replaced, or replace another one."""
+"""Faults of coordinators of transactions that are replaced, or replace another one; and of offsets behind markers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ ROOM = "kafka_zk/coordinator/transaction"
 LOADS = "tests/unit/coordinator/transaction/test_uncommitted_loads.py"
 CONFIRMED = "tests/unit/coordinator/transaction/test_confirmed_answers.py"
 PRODUCE = "tests/unit/replication/test_transactional_produce.py"
+OFFSETS = "kafka_zk/coordinator/group/decisions/offsets.py"
+OFFSET_TESTS = "tests/unit/coordinator/test_offsets.py tests/unit/coordinator/test_coordinator_log.py"
 COMMITS = "tests/unit/replication/test_delayed_commit.py"
 LIVES = "tests/simulation/test_transaction_lives.py -k whole"
 
@@ -88,5 +90,33 @@ MUTANTS: tuple[Mutant, ...] = (
         old="                    if guard.coordinator_epoch > newest_epoch:\n",
         new="                    if newest_epoch < 0 or guard.coordinator_epoch < newest_epoch:\n",
         tests=f"{PRODUCE} -k newest_marker_of_all",
+    ),
+    Mutant(
+        breaks="a commit of offsets behind a marker hides none before it",
+        file=OFFSETS,
+        old="            if older is not None:\n",
+        new="            if older is not None and producer_id < 0:\n",
+        tests=f"{OFFSET_TESTS} -k hides_none_before",
+    ),
+    Mutant(
+        breaks="an overtaken offset behind the marker waits for the next one",
+        file=OFFSETS,
+        old="            if older.batch_offset > marker_offset:\n",
+        new="            if older.batch_offset < 0:\n",
+        tests=f"{OFFSET_TESTS} -k newest_one_before_each",
+    ),
+    Mutant(
+        breaks="a removed offset does not come back from below a newer one",
+        file=OFFSETS,
+        old="                left = [each for each in overtaken if each[0] != partition]\n",
+        new="                left = overtaken\n",
+        tests=f"{OFFSET_TESTS} -k from_below",
+    ),
+    Mutant(
+        breaks="a transaction that commits again and again takes no more memory",
+        file="kafka_zk/coordinator/group/offset_store.py",
+        old="            if first_offset is not None:\n",
+        new="            if first_offset == -1:\n",
+        tests=f"{OFFSET_TESTS} -k no_more_memory",
     ),
 )

@@ -93,6 +93,9 @@ class MemoryLog:
     def may_be_replaced(self, topic_partition: TopicPartition) -> bool:
         return self.has_replicas
 
+    def transaction_start(self, topic_partition: TopicPartition, producer_id: int) -> int | None:
+        return None
+
     def await_committed(self, topic_partition: TopicPartition, offset: int, *, timeout_ms: int) -> Pending[ErrorCode]:
         if not self.is_behind:
             return completed(ErrorCode.NONE)

@@ -108,8 +108,8 @@ class Coordinated:
         answer = self.coordinator.commit_transaction_offsets(GROUP, Committer(), PRODUCER, {TP: value})
         return answer.value[TP]
 
-    def end_transaction(self, *, is_commit: bool, heard: bool = True) -> None:
-        """Write the marker as WriteTxnMarkers does; `heard` says whether the coordinator learns of it."""
+    def end_transaction(self, *, is_commit: bool, heard: bool = True) -> int:
+        """Write the marker as WriteTxnMarkers does; `heard` says whether the coordinator learns of it. Its offset."""
         marker = EndTransactionMarker(ControlType.COMMIT if is_commit else ControlType.ABORT, 0)
         batch = build_marker(marker, timestamp_ms=self.broker.clock.wall_ms(), **PRODUCER._asdict())
         (written,) = self.broker.manager.append_records(
@@ -122,6 +122,8 @@ class Coordinated:
         if heard:
             markers = {0: written.first_offset}
             self.coordinator.handle_txn_completion(PRODUCER.producer_id, markers, is_commit=is_commit)
+        first_offset: int = written.first_offset
+        return first_offset
 
     def fetch(self, stable: bool = False) -> tuple[ErrorCode, int | None]:
         error, found = self.coordinator.fetch_offsets(GROUP, [TP], require_stable=stable)
@@ -511,6 +513,39 @@ def test_a_commit_behind_the_marker_is_open_in_memory_and_for_the_next_coordinat
     made.end_transaction(is_commit=True)
     assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
     assert not len(made.coordinator._manager.open_transactions)
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["stays", "moves"])
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_commit_behind_a_marker_that_is_heard_of_last_hides_none_before_it(
+    made: Coordinated, is_commit: bool, moves: bool
+):
+    """Where partitions do not verify transactions. Memory has what the next coordinator finds in the log."""
+    made.lead()
+    assert made.commit_in_transaction(5) is ErrorCode.NONE
+    marker_offset = made.end_transaction(is_commit=is_commit, heard=False)
+    assert made.commit_in_transaction(6) is ErrorCode.NONE
+    if moves:
+        made.follow(epoch=1)
+        made.lead(epoch=2)
+    else:
+        made.coordinator.handle_txn_completion(PRODUCER.producer_id, {0: marker_offset}, is_commit=is_commit)
+    assert made.fetch() == (ErrorCode.NONE, 5 if is_commit else None)
+    assert made.fetch_code(stable=True) is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    made.end_transaction(is_commit=True)
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
+
+
+def test_a_transaction_that_commits_again_and_again_takes_no_more_memory(made: Coordinated):
+    made.lead()
+    made.commit_in_transaction(0)
+    made.end_transaction(is_commit=True, heard=False)
+    for offset in range(1, 20):
+        made.commit_in_transaction(offset)
+    overtaken = made.coordinator._manager.groups[GROUP].offsets.overtaken
+    assert [found.value.offset for _, found in overtaken[PRODUCER.producer_id]] == [0], "a marker is behind that one"
+    made.end_transaction(is_commit=True)
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 19) and not overtaken
 
 
 def test_a_transaction_whose_group_ended_with_its_topics_is_forgotten_with_its_marker(made: Coordinated):

@@ -136,6 +136,62 @@ def test_a_commit_behind_the_marker_waits_for_the_next_one(is_commit: bool, is_h
     assert offsets.get(TP) == at(5) and offsets.open_producers == set()
 
 
+@pytest.mark.parametrize("is_heard_in_order", [True, False], ids=["in order", "the last one first"])
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_commit_behind_the_marker_hides_none_before_it(is_commit: bool, is_heard_in_order: bool):
+    """The marker is heard of last: it was written to several partitions, and waited for the others."""
+    offsets = GroupOffsets()
+    commits = [(offsets.begin({TP: at(5)}, PRODUCER), 7), (offsets.begin({TP: at(6)}, PRODUCER), MARKER + 1)]
+    for commit, batch_offset in commits if is_heard_in_order else reversed(commits):
+        offsets.appended(commit, batch_offset)
+    offsets.end_transaction(PRODUCER, is_commit=is_commit, marker_offset=MARKER)
+    assert offsets.get(TP) == (at(5) if is_commit else None)
+    assert offsets.is_pending(TP) and offsets.waits_for(PRODUCER)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER + 2)
+    assert offsets.get(TP) == at(6) and offsets.open_producers == set()
+    assert not offsets.overtaken
+
+
+def test_of_many_values_the_newest_one_before_each_marker_counts():
+    offsets = GroupOffsets()
+    for batch_offset in (1, 2, 4, 5, 7):
+        offsets.appended(offsets.begin({TP: at(batch_offset)}, PRODUCER), batch_offset)
+    for marker_offset, is_commit, found in ((3, True, at(2)), (6, False, at(2)), (8, True, at(7))):
+        offsets.end_transaction(PRODUCER, is_commit=is_commit, marker_offset=marker_offset)
+        assert offsets.get(TP) == found
+    assert not offsets.overtaken and not offsets.is_pending(TP)
+
+
+def test_an_overtaken_value_replaces_none_of_a_newer_batch():
+    offsets = GroupOffsets()
+    offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 6)
+    offsets.appended(offsets.begin({TP: at(7)}), 7)
+    offsets.appended(offsets.begin({TP: at(6)}, PRODUCER), MARKER + 1)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER)
+    assert offsets.get(TP) == at(7)
+
+
+def test_a_removed_offset_does_not_come_back_from_below_a_newer_one():
+    offsets = GroupOffsets()
+    for batch_offset in (7, MARKER + 1):
+        offsets.appended(offsets.begin({TP: at(5), OTHER: at(5)}, PRODUCER), batch_offset)
+    offsets.remove([TP])
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=MARKER)
+    assert offsets.get(TP) is None and offsets.get(OTHER) == at(5)
+
+
+def test_values_without_a_marker_behind_them_are_dropped_once_they_are_overtaken():
+    offsets = GroupOffsets()
+    for batch_offset in (1, 4, 5, 7):
+        offsets.appended(offsets.begin({TP: at(batch_offset)}, PRODUCER), batch_offset)
+    offsets.drop_overtaken(PRODUCER, since=4)
+    assert [found.batch_offset for _, found in offsets.overtaken[PRODUCER]] == [1]
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=3)
+    assert offsets.get(TP) == at(1)
+    offsets.end_transaction(PRODUCER, is_commit=True, marker_offset=8)
+    assert offsets.get(TP) == at(7)
+
+
 def test_of_two_markers_the_first_one_behind_a_commit_decides():
     offsets = GroupOffsets()
     commit = offsets.begin({TP: at(5)}, PRODUCER)

@@ -6,6 +6,7 @@ Invariants  A value becomes valid only once its record is in the log, and an old
             A removed offset is not restored by an append or a transaction that ends later.
             A marker ends what is before it in the log, in whatever order the two are heard of. What comes behind it,
             where partitions do not verify transactions, is open until the producer's next marker, as a load finds it.
+            It hides no value of before the marker: that one ends, whichever is heard of last.
 Differs from Kafka: there, what is appended behind the marker that was heard of first is forgotten until the next load,
             and only the last of several pending commits of a partition is known. If it fails, an
             earlier one that succeeds is acknowledged and not visible; and an offset removed while being appended
@@ -69,15 +70,20 @@ class Removed(NamedTuple):
 
 
 class GroupOffsets:
-    """`committed` is what consumers may start from."""
+    """`committed` is what consumers may start from.
 
-    __slots__ = ("_commits", "_transactions", "committed")
+    `overtaken`, by producer id: offsets of open transactions for which the same producer has a newer value. A marker
+    that was not heard of yet may be between the two. Also tells cheaply that there are none.
+    """
+
+    __slots__ = ("_commits", "_transactions", "committed", "overtaken")
 
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, Committed] = {}
         self._commits: set[Commit] = set()
         # By producer id: the offsets of an open transaction in the log, until its marker.
         self._transactions: dict[int, dict[TopicPartition, Committed]] = {}
+        self.overtaken: dict[int, list[tuple[TopicPartition, Committed]]] = {}
 
     def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
         found = self.committed.get(partition)
@@ -152,9 +158,23 @@ class GroupOffsets:
         """Restore the offsets of a transaction without marker; later batches override earlier ones."""
         known = self._transactions.setdefault(producer_id, {})
         for partition, found in offsets.items():
-            earlier = known.get(partition)
-            if earlier is None or earlier.batch_offset < found.batch_offset:
+            other = known.get(partition)
+            if other is None or other.batch_offset < found.batch_offset:
                 known[partition] = found
+                older = other
+            else:
+                older = found
+            if older is not None:
+                self.overtaken.setdefault(producer_id, []).append((partition, older))
+
+    def drop_overtaken(self, producer_id: int, *, since: int) -> None:
+        """Its transaction is open in the log `since` that offset: with no marker from there on, only the newest values
+        count. Without this, a transaction could keep as many as it commits.
+        """
+        overtaken = self.overtaken.pop(producer_id, [])
+        older = [(partition, found) for partition, found in overtaken if found.batch_offset < since]
+        if older:
+            self.overtaken[producer_id] = older
 
     def end_transaction(self, producer_id: int, *, is_commit: bool, marker_offset: int) -> None:
         """The producer's marker is in the log, there: its offsets before that become valid, or are dropped.
@@ -172,6 +192,14 @@ class GroupOffsets:
                 self.restore(partition, found)
         if behind:
             self._transactions[producer_id] = behind
+        overtaken_behind: list[tuple[TopicPartition, Committed]] = []
+        for partition, older in self.overtaken.pop(producer_id, ()):
+            if older.batch_offset > marker_offset:
+                overtaken_behind.append((partition, older))
+            elif is_commit:
+                self.restore(partition, older)
+        if overtaken_behind:
+            self.overtaken[producer_id] = overtaken_behind
 
     # --- removal -----------------------------------------------------------------------------------------------------
 
@@ -195,6 +223,12 @@ class GroupOffsets:
                 offsets.pop(partition, None)
                 if not offsets:
                     del self._transactions[producer_id]
+            for producer_id, overtaken in list(self.overtaken.items()):
+                left = [each for each in overtaken if each[0] != partition]
+                if left:
+                    self.overtaken[producer_id] = left
+                else:
+                    del self.overtaken[producer_id]
             if committed is not None or commits:
                 removed[partition] = Removed(committed, tuple(commits))
         return removed
