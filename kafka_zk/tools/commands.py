@@ -46,6 +46,8 @@ COMMANDS = (
     Command("kafka-verifiable-consumer", "Consumes a topic and reports each event, for system tests"),
     Command("kafka-e2e-latency", "Measures the latency from producer to consumer", ""),
     Command("kafka-reassign-partitions", "Moves replicas of partitions between brokers and between log directories"),
+    Command("kafka-leader-election", "Elects leaders of partitions, preferred or unclean ones"),
+    Command("kafka-preferred-replica-election", "Gives partitions back to their preferred leaders (the tool of 2.8)"),
     Command("kafka-get-offsets", "Prints offsets of partitions by time or position"),
     Command("kafka-delete-records", "Deletes records of partitions up to given offsets"),
     Command("kafka-streams-application-reset", "Resets an application of Kafka Streams"),

@@ -24,6 +24,8 @@ WRAPPERS = {
     "kafka-e2e-latency.sh": "e2e_latency",
     "kafka-get-offsets.sh": "get_offsets",
     "kafka-reassign-partitions.sh": "reassign_partitions",
+    "kafka-leader-election.sh": "leader_election",
+    "kafka-preferred-replica-election.sh": "preferred_replica_election",
     "kafka-producer-perf-test.sh": "producer_perf_test",
     "kafka-verifiable-consumer.sh": "verifiable_consumer",
     "kafka-verifiable-producer.sh": "verifiable_producer",

@@ -6,9 +6,10 @@ that moves has arrived, so that no text depends on how far a move has come.
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from kafka_zk.client.admin.log_dirs import Replica
 from kafka_zk.tools.reassign_partitions import moves
 from kafka_zk.tools.reassign_partitions.__main__ import main
 from tests.interop.tools import reassign_lines
+from tests.interop.tools.election_lines import TOOLS, asked_again
 from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
 from tests.support import masks
 from tests.support.allowed import allowed
@@ -100,19 +102,24 @@ class Pair:
 
             wait_until(rests, "nothing moves any more")
 
-    def act(self, *lines: tuple[str, str]) -> list[tuple[ToolRun, ToolRun]]:
+    def act(
+        self,
+        *lines: tuple[str, str],
+        main_class: str = reassign_lines.MAIN_CLASS,
+        ours: Callable[[Sequence[str]], int] = main,
+        class_path: str | None = None,
+    ) -> None:
         """Each line and its file's text, by both tools; -T in them is a topic of the side's own."""
         runs = {}
         words = {side: self._words(side, lines) for side in SIDES}
-        runs["theirs"] = run_apache(reassign_lines.MAIN_CLASS, words["theirs"], self.folder)
+        runs["theirs"] = run_apache(main_class, words["theirs"], self.folder, class_path=class_path)
         self.wait_until_at_rest()
-        runs["ours"] = run_ours(main, words["ours"])
+        runs["ours"] = run_ours(ours, words["ours"])
         self.wait_until_at_rest()
         for side, found in runs.items():
             runs[side] = [self._plain(run) for run in found]
         different = differences(words["theirs"], runs["theirs"], runs["ours"])
         assert not different, "\n".join(different)
-        return [*zip(runs["theirs"], runs["ours"], strict=True)]
 
     def _words(self, side: str, lines: Sequence[tuple[str, str]]) -> list[list[str]]:
         files = self.folder / "files" / side
@@ -280,3 +287,42 @@ def test_what_apache_refuses_by_itself_is_what_was_written_down(tmp_path: Path) 
     recorded = reassign_lines.written_down()
     runs = reassign_lines.of_apache([*recorded], tmp_path)
     assert dict(zip(recorded, runs, strict=True)) == recorded
+
+
+ELECTION = "--bootstrap-server B --election-type"
+ELECTIONS = (
+    (f"{ELECTION} preferred --topic NAME --partition 0", ""),
+    (f"{ELECTION} Unclean --topic NAME --partition 1", ""),
+    (f"{ELECTION} preferred --topic NAME --partition 7", ""),
+    (f"{ELECTION} preferred --topic nope --partition 0", ""),
+    (f"{ELECTION} preferred --path-to-json-file F", '{"partitions":[]}'),
+    (
+        f"{ELECTION} preferred --path-to-json-file F",
+        '{"partitions":[{"topic":"NAME","partition":1},{"topic":"NAME","partition":0},{"topic":"nope","partition":3}]}',
+    ),
+    (f"{ELECTION} preferred --all-topic-partitions", ""),
+)
+OLD_ELECTIONS = (
+    ("--bootstrap-server B", ""),
+    (
+        "--bootstrap-server B --path-to-json-file F",
+        '{"partitions":[{"topic":"NAME","partition":1},{"topic":"NAME","partition":0},{"topic":"nope","partition":3}]}',
+    ),
+    ("--bootstrap-server B --path-to-json-file F", '{"partitions":[{"topic":"NAME","partition":1}]}'),
+)
+
+
+def test_elections(pair: Pair, topics: str) -> None:
+    for name, lines in (("leader_election", ELECTIONS), ("preferred_replica_election", OLD_ELECTIONS)):
+        tool = TOOLS[name]
+        ours = importlib.import_module(f"kafka_zk.tools.{name}.__main__").main
+        wanted = [
+            (line.replace("NAME", f"{topics}-ours"), text.replace("NAME", f"{topics}-ours")) for line, text in lines
+        ]
+        pair.act(*wanted, main_class=tool.main_class, ours=ours, class_path=tool.class_path())
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_what_apaches_election_tools_refuse_is_what_was_written_down(name: str, tmp_path: Path) -> None:
+    recorded = reassign_lines.written_down(TOOLS[name].golden)
+    assert dict(zip(recorded, asked_again(name, tmp_path), strict=True)) == recorded

@@ -93,9 +93,9 @@ def as_string(value: Any) -> str:
     return value
 
 
-def as_integer(value: Any) -> int:
-    """Raises JavaError unless it is a Java int."""
-    return _whole(value, bits=32, name="Integer")
+def as_integer(value: Any, name: str = "Integer") -> int:
+    """Raises JavaError unless it is a Java int. `name` is the kind's in the message; Scala's tools said Int."""
+    return _whole(value, bits=32, name=name)
 
 
 def as_long(value: Any) -> int:

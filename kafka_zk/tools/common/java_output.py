@@ -12,7 +12,7 @@ import logging
 import string
 import sys
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import TypeVar
 from uuid import UUID
 
@@ -34,6 +34,7 @@ class JavaError(Exception):
     def __init__(self, message: str | None, java_class: str) -> None:
         super().__init__(*(() if message is None else (message,)))
         self.java_class = java_class
+        self.suppressed: Sequence[BaseException] = ()
 
 
 def illegal_argument(message: str) -> JavaError:
@@ -58,8 +59,10 @@ def awaited(cause: BaseException) -> JavaError:
 
 
 def stack_trace(error: BaseException) -> str:
-    """`Class: message`, then a line for each cause."""
+    """`Class: message`, then a line for each error that it suppressed and for each cause."""
     lines = [_headline(error)]
+    if isinstance(error, JavaError):
+        lines += [f"\tSuppressed: {_headline(each)}" for each in error.suppressed]
     cause = error.__cause__
     while isinstance(cause, JavaError | KafkaException | ConfigException | BrokerError):
         lines.append(f"Caused by: {_headline(cause)}")

@@ -7,6 +7,7 @@ Source      kafka.admin.ReassignPartitionsCommand of 2.8.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -48,11 +49,13 @@ INCOMPLETE = (
     "Use --bootstrap-server instead for more accurate results."
 )
 NEEDS_BROKERS = "bootstrap-server needs to be provided when replica reassignments are present."
-# 2.8 kept these two in other packages.
-_OLD_NAMES = {
+# 2.8 kept two exceptions in other packages, and called an int by Scala's name.
+_OLD_WORDS = {
+    "`Integer`": "`Int`",
     "org.apache.kafka.server.common.AdminCommandFailedException": "kafka.common.AdminCommandFailedException",
     "org.apache.kafka.server.common.AdminOperationException": "kafka.admin.AdminOperationException",
 }
+_DUPLICATES = re.compile(r"(contains duplicate entries: )\[(.*)\]")
 
 
 def main(arguments: Sequence[str], run_with_brokers: Callable[[str, Options], None]) -> int:
@@ -80,18 +83,17 @@ def _main(arguments: Sequence[str], run_with_brokers: Callable[[str, Options], N
     except Told as told:
         print(told)
     except (JavaError, BrokerError, ZkError) as error:
-        print(f"Error: {message_of(error)}")
-        print(_trace(error))
+        print(f"Error: {_in_old_words(message_of(error))}")
+        print(_in_old_words(stack_trace(error)))
     else:
         return 0
     return 1
 
 
-def _trace(error: BaseException) -> str:
-    text = stack_trace(error)
-    for new, old in _OLD_NAMES.items():
+def _in_old_words(text: str) -> str:
+    for new, old in _OLD_WORDS.items():
         text = text.replace(new, old)
-    return text
+    return _DUPLICATES.sub(lambda found: found[1] + found[2].replace(", ", ","), text)
 
 
 def _act(action: str, options: Options, zk: ZkClient) -> None:

@@ -17,6 +17,7 @@ from kafka_zk.tools.common.options import usage_of
 from tests.interop.tools.runs import comparable, run_apache, run_once
 from tests.support.apache import ToolRun
 
+TOOL = "reassign_partitions"
 MAIN_CLASS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 GOLDEN = Path(__file__).parents[2] / "golden" / "tools" / "reassign-partitions.jsonl"
 NO_BROKER = "--bootstrap-server 127.0.0.1:1"
@@ -251,27 +252,28 @@ class Line:
 
 def lines() -> list[Line]:
     """All, the options first."""
-    found = [_line(text, "{}") for text in OPTIONS.removeprefix("\n").splitlines()]
+    found = [line_of(text, "{}") for text in OPTIONS.removeprefix("\n").splitlines()]
     plans = [*NO_JSON, *OTHER_JSON, *(f'{{"version":1,"partitions":[{each}]}}' for each in PARTITIONS)]
-    found += [_line(f"--execute {NO_BROKER} --reassignment-json-file F", text) for text in plans]
+    found += [line_of(f"--execute {NO_BROKER} --reassignment-json-file F", text) for text in plans]
     # These two parse as --execute does: what is no file of this kind is enough.
     few = ["", "{", "12", '{"version":2}', '{"partitions":[1]}', f'{{"partitions":[{PARTITIONS[11]}]}}']
     for action in ("--verify", "--cancel"):
-        found += [_line(f"{action} {NO_BROKER} --reassignment-json-file F", text) for text in few]
+        found += [line_of(f"{action} {NO_BROKER} --reassignment-json-file F", text) for text in few]
     generate = f"--generate {NO_BROKER} --topics-to-move-json-file F --broker-list"
-    found += [_line(f"{generate} 1", text) for text in TOPICS]
+    found += [line_of(f"{generate} 1", text) for text in TOPICS]
     return found + [
-        Line((*_line(generate, "").arguments, brokers), '{"topics":[{"topic":"a"}]}') for brokers in BROKER_LISTS
+        Line((*line_of(generate, "").arguments, brokers), '{"topics":[{"topic":"a"}]}') for brokers in BROKER_LISTS
     ]
 
 
-def _line(text: str, file: str) -> Line:
+def line_of(text: str, file: str) -> Line:
+    """A line of a table; B is an address where nobody answers."""
     return Line(tuple("127.0.0.1:1" if word == "B" else word for word in text.split()), file)
 
 
-def shown(run: ToolRun, file: Path) -> ToolRun:
+def shown(run: ToolRun, file: Path, tool: str = TOOL) -> ToolRun:
     """The run with marks for the file's name and for our usage text, where that stands in it word for word."""
-    plain, usage = comparable(run), usage_of("reassign_partitions")
+    plain, usage = comparable(run), usage_of(tool)
 
     def marked(text: str) -> str:
         return text.replace(str(file), "F").replace(usage, "<usage text>\n")
@@ -279,40 +281,51 @@ def shown(run: ToolRun, file: Path) -> ToolRun:
     return ToolRun(plain.exit_code, marked(plain.stdout), marked(plain.stderr))
 
 
-def of_apache(asked: Sequence[Line], folder: Path) -> list[ToolRun]:
+def of_apache(
+    asked: Sequence[Line],
+    folder: Path,
+    *,
+    main_class: str = MAIN_CLASS,
+    tool: str = TOOL,
+    class_path: str | None = None,
+) -> list[ToolRun]:
     """Blocks. What Apache's tool says now."""
     files = [folder / f"plan-{number}.json" for number in range(len(asked))]
     for line, file in zip(asked, files, strict=True):
         file.write_text(line.text)
-    runs = run_apache(MAIN_CLASS, [line.words(file) for line, file in zip(asked, files, strict=True)], folder)
-    return [shown(run, file) for run, file in zip(runs, files, strict=True)]
+    words = [line.words(file) for line, file in zip(asked, files, strict=True)]
+    runs = run_apache(main_class, words, folder, class_path=class_path)
+    return [shown(run, file, tool) for run, file in zip(runs, files, strict=True)]
 
 
-def of_ours(main: Callable[[Sequence[str]], int], line: Line, folder: Path) -> ToolRun:
+def of_ours(main: Callable[[Sequence[str]], int], line: Line, folder: Path, tool: str = TOOL) -> ToolRun:
     """Blocks. What our tool says."""
     file = folder / "plan.json"
     file.write_text(line.text)
-    return shown(run_once(main, line.words(file)), file)
+    return shown(run_once(main, line.words(file)), file, tool)
 
 
-def written_down() -> dict[Line, ToolRun]:
+def written_down(golden: Path = GOLDEN) -> dict[Line, ToolRun]:
     """What Apache's tool said."""
-    rows = map(json.loads, GOLDEN.read_text().splitlines())
+    rows = map(json.loads, golden.read_text().splitlines())
     return {Line(tuple(row["args"]), row["file"]): ToolRun(row["exit"], row["stdout"], row["stderr"]) for row in rows}
 
 
-def _rows(asked: Sequence[Line], runs: Iterable[ToolRun]) -> Iterable[str]:
-    for line, run in zip(asked, runs, strict=True):
-        row = {
+def write_down(golden: Path, asked: Sequence[Line], runs: Iterable[ToolRun]) -> None:
+    """Write what Apache's tool said."""
+    rows = (
+        {
             "args": line.arguments,
             "file": line.text,
             "exit": run.exit_code,
             "stdout": run.stdout,
             "stderr": run.stderr,
         }
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+        for line, run in zip(asked, runs, strict=True)
+    )
+    golden.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        GOLDEN.write_text("".join(_rows(lines(), of_apache(lines(), Path(scratch)))))
+        write_down(GOLDEN, lines(), of_apache(lines(), Path(scratch)))

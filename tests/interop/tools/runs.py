@@ -93,8 +93,8 @@ _FRAMES = allowed("java-frames")
 MASKS = (
     Mask(re.compile(r"TopicId: [A-Za-z0-9_-]{22}"), "TopicId: <id>", _IDS),
     Mask(re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]"), "[<time>]", _IDS),
-    Mask(re.compile(r"^\tat .*\n", re.MULTILINE), "", _FRAMES),
-    Mask(re.compile(r"^\t\.\.\. \d+ more\n", re.MULTILINE), "", _FRAMES),
+    Mask(re.compile(r"^\t+at .*\n", re.MULTILINE), "", _FRAMES),
+    Mask(re.compile(r"^\t+\.\.\. \d+ more\n", re.MULTILINE), "", _FRAMES),
     # Apache's client connects in a thread of its own: whether and how often it says so is a race.
     Mask(
         re.compile(r"^\[<time>\] WARN .* Connection to node .* could not be established.*\n", re.MULTILINE), "", _RACE

@@ -1,0 +1,1 @@
+"""kafka-leader-election.sh."""

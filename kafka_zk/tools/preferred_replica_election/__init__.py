@@ -1,0 +1,1 @@
+"""kafka-preferred-replica-election.sh."""
