@@ -20,7 +20,7 @@ from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, offsets_co
 from tests.support.processes import ChildProcess, wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
-CLIENTS = JAVA, LIBRDKAFKA, KAFKA_PYTHON = "java", "confluent", "python"
+CLIENTS = JAVA, LIBRDKAFKA, KAFKA_PYTHON, OUR_CLIENT = "java", "confluent", "python", "ours"
 PROGRAM = Path(__file__).parent / "java" / "ChainLink.java"
 PARTITIONS, RECORDS = 4, 1_000
 A_FEW = 10
@@ -197,7 +197,14 @@ def test_each_record_arrives_once_and_in_its_order(
         (LIBRDKAFKA, 0),
         *(
             pytest.param(*each, marks=IN_FULL)
-            for each in ((JAVA, 0), (LIBRDKAFKA, 1), (KAFKA_PYTHON, 0), (KAFKA_PYTHON, 1))
+            for each in (
+                (JAVA, 0),
+                (LIBRDKAFKA, 1),
+                (KAFKA_PYTHON, 0),
+                (KAFKA_PYTHON, 1),
+                (OUR_CLIENT, 0),
+                (OUR_CLIENT, 1),
+            )
         ),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,7 +57,8 @@ def run(link: Link, told: threading.Event) -> None:
         messages = [message for message in consumer.consume(MOST_RECORDS, 0.2) if message.error() is None]
         if messages and not carried(link, consumer, producer, messages, aborts=whims.aborts()):
             rewind(consumer)
-    consumer.close()
+    with bounded(0):
+        consumer.close()
 
 
 def carried(link: Link, consumer: Consumer, producer: Producer, messages: list[Message], *, aborts: bool) -> bool:
@@ -95,10 +95,15 @@ def retried(call: Callable[[], object]) -> None:
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
-    """Begins anew when librdkafka 2.16 has long overrun its own timeouts: it waits for ever for a group's coordinator
-    that it knew, and that metadata named no more while its broker was down (its issues 5511 and 5456)."""
-    overrun = threading.Timer(2 * ATTEMPTS * ANSWER_S, os._exit, [FENCED])
+def bounded(exit_code: int = FENCED) -> Iterator[None]:
+    """Ends the program when librdkafka 2.16 has long overrun its own timeouts.
+
+    It waits for ever for a group's coordinator that it knew, and that metadata named no more while its broker was down
+    (its issues 5511 and 5456). The end of a consumer has no timeout at all: its LeaveGroup, commits and revocations
+    wait for a coordinator as long as there is none (issue 3740). Who is told to end has nothing left to do by then:
+    what it carried is committed or aborted, and its place in the group ends with its session.
+    """
+    overrun = threading.Timer(2 * ATTEMPTS * ANSWER_S, os._exit, [exit_code])
     overrun.start()
     try:
         yield
@@ -130,4 +135,5 @@ if __name__ == "__main__":
         run(from_arguments(), told_to_end())
     except KafkaException as fenced:
         print(fenced, flush=True)
-        sys.exit(FENCED)
+        # Its clients go with it: to part from them may wait for a coordinator, too.
+        os._exit(FENCED)
