@@ -1,7 +1,7 @@
 """Each broker of a cluster stopped and started in turn, under load: `python -m bench.rolling_restart`.
 
 An idempotent producer with acks=all, its settings at their defaults, sends to every partition at a fixed pace; a group
-of two members reads. Afterwards the topic is read once more from its start: each acknowledged record must be there once.
+of two members reads. Then the topic is read once more from its start: each acknowledged record must be there once.
 """
 
 from __future__ import annotations

@@ -46,6 +46,12 @@ def controller_id(connect: str) -> int | None:
             return None
 
 
+def cluster_id(connect: str) -> str:
+    """As the first broker made it up."""
+    with looking_at(connect) as zk:
+        return str(json.loads(zk.get("/cluster/id")[0])["id"])
+
+
 def children(connect: str, path: str) -> list[str]:
     with looking_at(connect) as client:
         return sorted(client.get_children(path))

@@ -45,7 +45,8 @@ class EmbeddedZooKeeper:
     """Apache ZooKeeper as a child process, its data and its log in `folder`.
 
     `jaas` is the text of a JAAS file with a section Server; `properties` are added to the server's own, and
-    `jvm_options` to its command line. `home`: a folder whose folder libs has the jars of another release.
+    `jvm_options` to its command line. `home`: a folder whose folder libs has the jars of another release. It listens on
+    `host`; `wrapped` makes the command line of it that runs it elsewhere.
     """
 
     def __init__(
@@ -57,7 +58,10 @@ class EmbeddedZooKeeper:
         jvm_options: Sequence[str] = (),
         heap: str = "-Xmx128m",
         home: Path | None = None,
+        host: str = "127.0.0.1",
+        wrapped: Callable[[Sequence[str]], Sequence[str]] = list,
     ) -> None:
+        self._host = host
         self._folder = folder
         self._port = free_port()
         self._jaas = jaas
@@ -73,32 +77,32 @@ class EmbeddedZooKeeper:
             },
             jvm_options=(*FAST_START, *options, *jvm_options),
         )
-        self._process = ChildProcess(command, folder / "zookeeper.log")
+        self._process = ChildProcess(wrapped(command), folder / "zookeeper.log")
 
     @property
     def connect(self) -> str:
-        return f"127.0.0.1:{self._port}"
+        return f"{self._host}:{self._port}"
 
     def start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "zookeeper.properties").write_text(
-            f"dataDir={self._folder}/data\nclientPort={self._port}\nclientPortAddress=127.0.0.1\ntickTime={TICK_MS}\n"
+            f"dataDir={self._folder}/data\nclientPort={self._port}\nclientPortAddress={self._host}\ntickTime={TICK_MS}\n"
             f"maxSessionTimeout={MAX_SESSION_TIMEOUT_MS}\nmaxClientCnxns=0\nadmin.enableServer=false\n"
             "4lw.commands.whitelist=*\n" + "".join(f"{key}={value}\n" for key, value in self._properties.items())
         )
         if self._jaas is not None:
             (self._folder / "jaas.conf").write_text(self._jaas)
         self._process.start()
-        self._process.wait_ready(lambda: answers(self._port), "ZooKeeper answers")
+        self._process.wait_ready(lambda: answers(self._port, self._host), "ZooKeeper answers")
 
     def stop(self) -> None:
         self._process.stop()
 
 
-def answers(port: int) -> bool:
+def answers(port: int, host: str = "127.0.0.1") -> bool:
     """Whether the server takes requests; its port is open a little earlier."""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        with socket.create_connection((host, port), timeout=5) as connection:
             connection.sendall(b"srvr")
             return b"Mode:" in connection.makefile("rb").read()
     except OSError:
