@@ -13,7 +13,10 @@ from kafka_zk.protocol.errors import ErrorCode
 
 
 class Load:
-    """One attempt to load a partition. Valid only while it is the current one."""
+    """One attempt to load a partition. Valid only while it is the current one.
+
+    `leader_epoch` grows while the leader stays the same.
+    """
 
     __slots__ = ("leader_epoch", "partition", "topic")
 
@@ -60,9 +63,11 @@ class Ownership:
         if leader_epoch < self._epochs.get(partition, leader_epoch):
             return None
         self._epochs[partition] = leader_epoch
-        if partition in self._owned:
-            return None  # The leader stayed the same: memory is newer than what a load can read.
-        if partition in self._loading:
+        known = self._owned.get(partition) or self._loading.get(partition)
+        if known is not None:
+            # The leader stayed the same: memory is newer than what a load can read. Another one may have led in
+            # between, unheard of here, and written markers with its epoch: only those with the new one count now.
+            known.leader_epoch = leader_epoch
             return None
         load = self._loading[partition] = Load(self._topic, partition, leader_epoch)
         return load

@@ -369,7 +369,7 @@ class TransactionCoordinator:
                 transaction.transactional_id,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.epoch,
-                coordinator_epoch=load.leader_epoch,
+                coordinator=load,
                 is_commit=is_commit,
                 partitions=transaction.partitions,
                 is_wanted=lambda: self._manager.load_of(transaction) is load,

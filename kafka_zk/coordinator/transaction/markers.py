@@ -24,6 +24,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from kafka_zk.clock import Clock, Timer
+from kafka_zk.coordinator.ownership import Load
 from kafka_zk.coordinator.tasks import Tasks
 from kafka_zk.coordinator.transaction.marker_writer import Codes
 from kafka_zk.giving_way import in_slices
@@ -85,13 +86,14 @@ USUAL: Final = frozenset(
 
 
 class Markers:
-    """Those of one transaction. `is_wanted()`: whether this broker still is to write them.
+    """Those of one transaction, in the epoch that its `coordinator` has when they are sent. `is_wanted()`: whether this
+    broker still is to write them.
 
     `written(partitions)` is told which want none any more, `done()` that this was the last one.
     """
 
     __slots__ = (
-        "coordinator_epoch",
+        "coordinator",
         "done",
         "is_commit",
         "is_wanted",
@@ -109,7 +111,7 @@ class Markers:
         *,
         producer_id: int,
         producer_epoch: int,
-        coordinator_epoch: int,
+        coordinator: Load,
         is_commit: bool,
         partitions: Iterable[TopicPartition],
         is_wanted: Callable[[], bool],
@@ -119,7 +121,7 @@ class Markers:
         self.transactional_id = transactional_id
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
-        self.coordinator_epoch = coordinator_epoch
+        self.coordinator = coordinator
         self.is_commit = is_commit
         self.remaining = set(partitions)
         self.is_wanted = is_wanted
@@ -428,5 +430,5 @@ def _marker(markers: Markers, partitions: list[TopicPartition]) -> WritableTxnMa
         producer_epoch=markers.producer_epoch,
         transaction_result=markers.is_commit,
         topics=[WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, indexes in by_topic.items()],
-        coordinator_epoch=markers.coordinator_epoch,
+        coordinator_epoch=markers.coordinator.leader_epoch,
     )

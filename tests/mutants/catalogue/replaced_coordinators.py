@@ -119,4 +119,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if first_offset == -1:\n",
         tests=f"{OFFSET_TESTS} -k no_more_memory",
     ),
+    Mutant(
+        breaks="a coordinator that is elected once more writes markers that count",
+        file="kafka_zk/coordinator/ownership.py",
+        old="            known.leader_epoch = leader_epoch\n",
+        new="",
+        tests="tests/unit/coordinator/transaction/test_coordinator.py -k elected_once_more",
+    ),
 )

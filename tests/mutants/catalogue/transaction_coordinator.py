@@ -47,8 +47,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="markers carry the epoch of the coordinator that sends them",
-        file=f"{ROOM}/coordinator.py",
-        old="coordinator_epoch=load.leader_epoch,",
+        file=f"{ROOM}/markers.py",
+        old="coordinator_epoch=markers.coordinator.leader_epoch,",
         new="coordinator_epoch=0,",
         tests=f"{COORDINATOR} -k finishes_what",
     ),

@@ -36,8 +36,10 @@ def test_an_order_to_lead_in_an_older_epoch_loads_nothing():
 
 def test_a_leader_that_is_elected_again_loads_nothing_anew():
     ownership = owner(5)
+    load = ownership.loaded_by(0)
     assert ownership.elected(0, 6) is None
     assert ownership.check(0) is ErrorCode.NONE
+    assert load is not None and ownership.loaded_by(0) is load and load.leader_epoch == 6
     assert not ownership.resigned(0, 5), "it leads since epoch 6"
 
 
