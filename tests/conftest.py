@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import interpreted, machine, seeds
+from tests.support import in_full, interpreted, machine, seeds
 from tests.support.side_by_side import SPARK, Scheduling, group_of
 
 if refusal := interpreted.choose():
@@ -87,6 +87,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     What shares nothing with the rest of the machine gets no second try.
     """
+    for item in items:
+        if in_full.is_once_more(item.nodeid):
+            item.add_marker(pytest.mark.slow)
     unwanted = set() if config.getoption("--full") else {"slow"}
     if not interpreted.INTERPRETED:
         unwanted.add("interpreted")
