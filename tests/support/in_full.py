@@ -1,6 +1,6 @@
 """What of the interop suite waits for `--full`: the same once more with the roles exchanged.
 
-CI shows each subject once. A test that is marked `slow` in its own file is long by itself; one that is named here is one
+CI shows each subject once. A test marked `slow` in its own file is long by itself; one that is named here is one
 of several alike, and costs CI minutes and chances to fail for a reason that is not in the code.
 """
 
