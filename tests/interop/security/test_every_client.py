@@ -23,7 +23,9 @@ from tests.support.apache import java
 from tests.support.broker import OurBroker
 from tests.support.certificates import PASSWORD as STORE_PASSWORD
 from tests.support.certificates import CertificateAuthority, Stores
+from tests.support.known_topics import wait_until_led
 from tests.support.metrics import Scrape, metrics_port
+from tests.support.names import fresh
 from tests.support.processes import free_port, piped
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -124,8 +126,9 @@ class Secured:
 
     def topic(self, *words: str) -> str:
         """A new one."""
-        name = "-".join(("by", *words)).lower()
+        name = fresh("-".join(("by", *words)).lower())
         self.admin.create_topics([NewTopic(name, 1, 1)])
+        wait_until_led(f"127.0.0.1:{self._ports['PLAINTEXT']}", topics=(name,))
         return name
 
     def logged_in_again(self) -> float:

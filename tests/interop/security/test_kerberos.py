@@ -50,6 +50,8 @@ from tests.interop.sasl.exchange import (
 from tests.support.apache import ApacheBroker, java
 from tests.support.broker import OurBroker
 from tests.support.kdc import KRB5_MODULE, REALM, SERVICE, Kdc, missing
+from tests.support.known_topics import wait_until_led
+from tests.support.names import fresh
 from tests.support.processes import free_port, wait_until
 from tests.support.znodes import looking_at
 from tests.support.zookeeper import EmbeddedZooKeeper, ZooKeeperServer, fresh_chroot
@@ -143,6 +145,15 @@ class Cluster:
             "sasl.jaas.config": jaas or self.kdc.jaas(user),
         }
 
+    def wait_until_led(self, topic: str) -> None:
+        """Until both brokers know it, and who leads it."""
+        wait_until_led(*(self.login("alice", broker_id) for broker_id in self.brokers), topics=(topic,))
+
+    def topics(self, broker_id: int) -> list[str]:
+        """Those that a broker knows, internal ones among them."""
+        with AdminClient(self.login("alice", broker_id)) as admin:
+            return sorted(each.name for each in admin.list_topics(internal=True))
+
     def close(self) -> None:
         for broker in self.brokers.values():
             broker.kill()
@@ -181,12 +192,13 @@ def frames(client: GssapiClient, *more: Frame) -> list[Frame]:
 
 @pytest.mark.parametrize("leader", [APACHE, OURS])
 def test_brokers_of_both_kinds_log_in_at_each_other_and_replicate(cluster: Cluster, leader: int) -> None:
-    topic, follower = f"led-by-{leader}", APACHE + OURS - leader
+    topic, follower = fresh(f"led-by-{leader}"), APACHE + OURS - leader
     with (
         AdminClient(cluster.login("alice", leader)) as admin,
         KafkaProducer({**cluster.login("alice", leader), **BYTES, "acks": "all"}) as producer,
     ):
         admin.create_topics([NewTopic(topic, assignment={0: [leader, follower]})])
+        cluster.wait_until_led(topic)
         # min.insync.replicas is 2: the other one has it, too.
         for sent in [producer.send(topic, b"value") for _ in range(20)]:
             sent.result()
@@ -199,7 +211,7 @@ def test_brokers_of_both_kinds_log_in_at_each_other_and_replicate(cluster: Clust
 
 @pytest.mark.parametrize("broker_id", [APACHE, OURS])
 def test_our_clients_stay_logged_in_longer_than_a_session(cluster: Cluster, broker_id: int) -> None:
-    topic = f"ours-at-{broker_id}"
+    topic = fresh(f"ours-at-{broker_id}")
     config = cluster.login("alice", broker_id)
     with (
         AdminClient(config) as admin,
@@ -207,6 +219,7 @@ def test_our_clients_stay_logged_in_longer_than_a_session(cluster: Cluster, brok
         KafkaConsumer({**config, **FROM_BYTES, "group.id": topic, "auto.offset.reset": "earliest"}) as consumer,
     ):
         admin.create_topics([NewTopic(topic, assignment={0: [broker_id]}, configs={"min.insync.replicas": "1"})])
+        cluster.wait_until_led(topic)
         consumer.subscribe([topic])
         end_s = time.monotonic() + 1.3 * SESSION_MS / 1000
         sent = read = 0
@@ -221,7 +234,11 @@ def test_our_clients_stay_logged_in_longer_than_a_session(cluster: Cluster, brok
 def test_javas_clients_log_in_with_keytabs(cluster: Cluster, tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("".join(f"{key}={value}\n" for key, value in cluster.login("alice").items()))
-    bootstrap = ("--bootstrap-server", cluster.address(OURS), "--topic", "by-java")
+    topic = fresh("by-java")
+    with AdminClient(cluster.login("alice")) as admin:
+        admin.create_topics([NewTopic(topic, assignment={0: [OURS, APACHE]})])
+    cluster.wait_until_led(topic)
+    bootstrap = ("--bootstrap-server", cluster.address(OURS), "--topic", topic)
 
     def run(main: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = java(main, *bootstrap, *arguments)
@@ -268,6 +285,7 @@ def test_a_tool_logs_in_with_the_users_ticket_at_both(cluster: Cluster, ticket_c
     jaas.write_text(f'KafkaClient {{ {KRB5_MODULE} required useTicketCache=true serviceName="kafka"; }};\n')
     config = tmp_path / "client.properties"
     config.write_text("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI\n")
+    wait_until(lambda: cluster.topics(APACHE) == cluster.topics(OURS), "both brokers know the same topics")
     ran = [
         subprocess.run(
             [
@@ -290,9 +308,10 @@ def test_a_tool_logs_in_with_the_users_ticket_at_both(cluster: Cluster, ticket_c
 
 @pytest.mark.parametrize("broker_id", [APACHE, OURS])
 def test_a_principal_has_the_name_that_the_rules_give_it(cluster: Cluster, broker_id: int) -> None:
-    topic = f"of-bob-{broker_id}"
+    topic = fresh(f"of-bob-{broker_id}")
     with AdminClient(cluster.login("alice", broker_id)) as admin, AdminClient(cluster.login("bob", broker_id)) as bobs:
         admin.create_topics([NewTopic(topic, 1, 1)])
+        cluster.wait_until_led(topic)
         with pytest.raises(TopicAuthorizationFailed):
             bobs.describe_topics([topic])
         everywhere = AccessControlEntry("User:bob-by-rule", "*", Operation.DESCRIBE, Permission.ALLOW)

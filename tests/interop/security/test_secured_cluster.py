@@ -31,6 +31,8 @@ from tests.interop.sasl.users import put_scram_user
 from tests.support.apache import ApacheBroker, java
 from tests.support.broker import OurBroker
 from tests.support.certificates import PASSWORD, CertificateAuthority, Stores
+from tests.support.known_topics import wait_until_led
+from tests.support.names import fresh
 from tests.support.processes import free_port, wait_until
 from tests.support.writer import Writer, read_all
 from tests.support.znodes import wait_until_unregistered
@@ -120,6 +122,17 @@ class Cluster:
     def admin(self, *broker_ids: int, user: str = "root") -> AdminClient:
         return AdminClient(self.login(user, *broker_ids))
 
+    def create(self, topic: str, assignment: dict[int, list[int]], **configs: str) -> None:
+        """A topic that both brokers know, with the leaders of its partitions."""
+        given = {name.replace("_", "."): value for name, value in configs.items()}
+        with self.admin() as admin:
+            admin.create_topics([NewTopic(topic, assignment=assignment, configs=given)])
+        wait_until_led(
+            *(self.login("root", broker_id) for broker_id in self.brokers),
+            topics=(topic,),
+            partitions=len(assignment),
+        )
+
     def logs_are_equal(self, topic: str, partition: int) -> bool:
         logs = [
             b"".join(path.read_bytes() for path in sorted((broker.log_dir / f"{topic}-{partition}").glob("*.log")))
@@ -142,9 +155,8 @@ def cluster(
 
 
 def test_brokers_of_both_kinds_replicate(cluster: Cluster) -> None:
-    for topic, replicas in (("from-apache", [APACHE, OURS]), ("from-us", [OURS, APACHE])):
-        with cluster.admin() as admin:
-            admin.create_topics([NewTopic(topic, assignment={0: replicas})])
+    for topic, replicas in ((fresh("from-apache"), [APACHE, OURS]), (fresh("from-us"), [OURS, APACHE])):
+        cluster.create(topic, {0: replicas})
         producer = confluent_kafka.Producer(cluster.librdkafka("root") | {"acks": "all"})
         for number in range(RECORDS):
             producer.produce(topic, b"%d" % number)
@@ -167,13 +179,14 @@ def test_brokers_of_both_kinds_replicate(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(("changed_at", "asked"), [(APACHE, OURS), (OURS, APACHE)])
 def test_rules_changed_at_one_broker_are_obeyed_by_the_other(cluster: Cluster, changed_at: int, asked: int) -> None:
-    topic = f"ruled-{changed_at}"
+    prefix = fresh(f"ruled-{changed_at}")
+    topic = f"{prefix}-topic"
     rule = AclBinding(
-        ResourcePattern(ResourceType.TOPIC, "ruled-", PatternType.PREFIXED),
+        ResourcePattern(ResourceType.TOPIC, prefix, PatternType.PREFIXED),
         AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW),
     )
     with cluster.admin(changed_at) as root, cluster.admin(asked, user="alice") as alice:
-        root.create_topics([NewTopic(topic, assignment={0: [asked]})])
+        cluster.create(topic, {0: [asked]})
         wait_until(lambda: _denied(alice, topic), "she may not look")
         root.create_acls([rule])
         wait_until(lambda: not _denied(alice, topic), "she may")
@@ -194,7 +207,7 @@ def test_users_added_and_removed_at_one_broker_are_known_to_the_other(
     cluster: Cluster, changed_at: int, asked: int
 ) -> None:
     """(security 12.19) An open session stays."""
-    user = f"new-{changed_at}"
+    user = fresh(f"new-{changed_at}")
     with cluster.admin(changed_at) as root:
         root.alter_user_scram_credentials(
             upsertions=[ScramUpsertion(user, ScramMechanism.SCRAM_SHA_256, SECRET.encode())]
@@ -291,8 +304,8 @@ def test_every_client_writes_and_reads_at_our_broker_with_the_rights_it_has(
     mechanisms = ("SCRAM-SHA-512",) if client == "java" else ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
     with cluster.admin() as root:
         for mechanism in mechanisms:
-            topic = f"{client}-{mechanism.lower()}"
-            root.create_topics([NewTopic(topic, assignment={0: [OURS, APACHE]})])
+            topic = fresh(f"{client}-{mechanism.lower()}")
+            cluster.create(topic, {0: [OURS, APACHE]})
             allowed = [(ResourceType.TOPIC, (Operation.READ, Operation.WRITE)), (ResourceType.GROUP, (Operation.READ,))]
             root.create_acls(
                 [
@@ -309,11 +322,11 @@ def test_every_client_writes_and_reads_at_our_broker_with_the_rights_it_has(
 
 
 def test_without_rights_nothing_is_seen_or_written(cluster: Cluster) -> None:
-    with cluster.admin() as root:
-        root.create_topics([NewTopic("secret", assignment={0: [OURS, APACHE]})])
+    secret = fresh("secret")
+    cluster.create(secret, {0: [OURS, APACHE]})
     errors: list[object] = []
     producer = confluent_kafka.Producer(cluster.librdkafka("alice"))
-    producer.produce("secret", b"x", on_delivery=lambda error, _: errors.append(error.name()))
+    producer.produce(secret, b"x", on_delivery=lambda error, _: errors.append(error.name()))
     producer.flush(20)
     assert errors == ["TOPIC_AUTHORIZATION_FAILED"]
     admin = confluent_kafka.admin.AdminClient(cluster.librdkafka("alice"))
@@ -324,10 +337,8 @@ def test_without_rights_nothing_is_seen_or_written(cluster: Cluster) -> None:
 
 def test_nothing_is_lost_while_brokers_are_killed_and_stopped(cluster: Cluster) -> None:
     """Each once, so that each is the controller once, and leads both partitions once."""
-    topic, partitions = "kept", 2
-    with cluster.admin() as admin:
-        assignment = {0: [APACHE, OURS], 1: [OURS, APACHE]}
-        admin.create_topics([NewTopic(topic, assignment=assignment, configs={"min.insync.replicas": "1"})])
+    topic, partitions = fresh("kept"), 2
+    cluster.create(topic, {0: [APACHE, OURS], 1: [OURS, APACHE]}, min_insync_replicas="1")
 
     def in_sync() -> bool:
         try:
