@@ -85,6 +85,8 @@ class ZkClient:
         """
         log.info("Initializing a new session to %s.", self.connect)
         connected = self._kazoo.start_async()
+        # `wait` counts from the loop's last turn: after other work it might be over as soon as it begins.
+        gevent.get_hub().loop.update_now()
         gevent.wait([connected, self._life.refusal], timeout=self._connection_timeout_ms / 1000, count=1)
         if not connected.ready():
             self.close()

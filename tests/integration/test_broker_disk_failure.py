@@ -84,9 +84,8 @@ def test_a_directory_that_fails_takes_only_its_own_partitions_offline(two_dirs: 
         assert wire.try_fetch(client, TOPIC, 0)[0] in OFFLINE
         wire.create_topic(client, "new", 3)
         wire.write(client, "new", [b"in the directory that works"], partition=2)
-    said = broker.process.output()
-    assert f"Stopping serving logs in dir {directory}" in said
-    assert_told_once(said, directory)
+    broker.says(f"Stopping serving logs in dir {directory}")
+    assert_told_once(broker.process.output(), directory)
     assert broker.stop() == 143
     assert not (directory / ".kafka_cleanshutdown").exists()
     broker.start()

@@ -105,7 +105,7 @@ def test_a_broker_starts_with_the_log_dirs_that_work(tmp_path: Path, zookeeper_c
     (tmp_path / "file").write_text("not a directory")
     overrides = {"log.dirs": f"{tmp_path}/file/a,{tmp_path}/good"}
     broker = OurBroker(tmp_path, zookeeper_connect, overrides=overrides).start()
-    assert f"Failed to create or validate data directory {tmp_path}/file/a" in broker.process.output()
+    broker.says(f"Failed to create or validate data directory {tmp_path}/file/a")
     assert broker.stop() == 143
 
 

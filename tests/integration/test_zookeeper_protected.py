@@ -86,8 +86,8 @@ def test_a_broker_with_another_identity_names_it_and_does_not_start(
     try:
         second = secured(tmp_path / "second", connect, logged_in_as(tmp_path / "second", "other"), broker_id=1)
         assert second.run_to_its_end() == 1
-        assert "NoAuth" in second.process.output()
-        assert "sasl:other" in second.process.output()
+        second.says("NoAuth")
+        second.says("sasl:other")
         assert USERS["other"] not in second.process.output()
     finally:
         first.stop()
@@ -97,7 +97,7 @@ def test_a_wrong_password_is_told_at_once(protected_zookeeper: EmbeddedZooKeeper
     connect = fresh_chroot(protected_zookeeper, "wrong")
     broker = secured(tmp_path, connect, logged_in_as(tmp_path, "kafka", "wrong-secret-3"))
     assert broker.run_to_its_end(30) == 1
-    assert "Auth failed either before or while waiting for connection" in broker.process.output()
+    broker.says("Auth failed either before or while waiting for connection")
     assert "wrong-secret-3" not in broker.process.output()
 
 

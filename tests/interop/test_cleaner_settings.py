@@ -261,6 +261,7 @@ def test_threads(scene: Scene) -> None:
     assert {each.thread for each in scene.cleanings(alone)} == {0}
 
 
+@pytest.mark.alone
 def test_io_max_bytes_per_second(scene: Scene) -> None:
     def cleanings_s(enough_s: float = math.inf) -> list[float]:
         """Of up to twenty, each of which reads 45 KB twice and writes as much; the last one took long enough."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from kazoo.exceptions import NoNodeError
 from tests.support.apache import ApacheBroker, classpath_of_kafka_3_4
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, take
-from tests.support.processes import wait_until
+from tests.support.processes import paused, wait_until
 from tests.support.zookeeper import plain_client
 
 APACHE, OURS, OURS_TOO = 1, 2, 3
@@ -84,22 +81,13 @@ def cluster(tmp_path: Path, zookeeper_connect: str) -> Iterator[Cluster]:
     made.stop()
 
 
-@contextmanager
-def paused(broker: OurBroker) -> Iterator[None]:
-    os.kill(broker.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(broker.process.pid, signal.SIGCONT)
-
-
 def test_isr_changes_producer_ids_and_stops_go_through_a_controller_of_3_4(cluster: Cluster) -> None:
     cluster.create("led", [OURS, OURS_TOO])
     cluster.create("followed", [APACHE, OURS])
     for topic in ("led", "followed"):
         # An idempotent producer needs an id, whose block comes from the controller.
         cluster.clients.write(topic, RECORDS, enable_idempotence=True, acks="all")
-    with paused(cluster.follower):
+    with paused(cluster.follower.process.pid):
         cluster.clients.write("led", RECORDS, acks="all")
         cluster.wait_for_isr("led", [OURS])
     cluster.wait_for_isr("led", [OURS, OURS_TOO])

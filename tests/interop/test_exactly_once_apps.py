@@ -177,7 +177,7 @@ def test_streams_counts_each_word_once_whatever_is_killed(
         lines.stop()
         wait_until(lambda: len(counts.read()) >= lines.words.total(), "all words are counted", 2 * PATIENCE_S)
         assert second.stop() == 143
-        assert "closed NOT_RUNNING" in second.output()
+        second.says("closed NOT_RUNNING")
     told: dict[str, list[int]] = {}
     for message in counts.read_to_the_end():
         told.setdefault(message.key().decode(), []).append(int.from_bytes(message.value(), "big"))

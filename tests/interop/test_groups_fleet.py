@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.broker import OurBroker
 from tests.support.fleet import AIOKAFKA, JAVA, JAVA_4, KAFKA_PYTHON, LIBRDKAFKA, SPEAKS, Fleet
+from tests.support.names import fresh
 from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -37,8 +38,8 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def fleet(broker: OurBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Fleet]:
-    topic = request.node.name.replace("[", "-").rstrip("]")
-    with Fleet(tmp_path, broker.bootstrap, topic[-100:], PARTITIONS) as made:
+    topic = fresh(request.node.name.replace("[", "-").rstrip("]")[-100:])
+    with Fleet(tmp_path, broker.bootstrap, topic, PARTITIONS) as made:
         yield made
 
 
@@ -55,7 +56,7 @@ def finish(fleet: Fleet, *groups: str) -> None:
 def test_clients_of_five_kinds_share_one_group_and_a_killed_broker_loses_nothing_of_it(
     broker: OurBroker, fleet: Fleet, assignor: str
 ) -> None:
-    group = f"five-kinds-{assignor}"
+    group = fresh(f"five-kinds-{assignor}")
     spec = f"{group}:{assignor}:2:"
     crews = {kind: fleet.enlist(kind, spec) for kind in (LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA, JAVA, JAVA_4)}
     fleet.wait_until_shared(group)
@@ -82,7 +83,7 @@ def test_clients_of_five_kinds_share_one_group_and_a_killed_broker_loses_nothing
 
 
 def test_java_members_of_two_versions_come_and_go_with_every_assignor(fleet: Fleet) -> None:
-    groups = {f"java-{assignor}": assignor for assignor in SPEAKS}
+    groups = {fresh(f"java-{assignor}"): assignor for assignor in SPEAKS}
     old = fleet.enlist(JAVA, *(f"{group}:{assignor}:2:" for group, assignor in groups.items()))
     fleet.wait_until_shared(*groups)
     fleet.enlist(JAVA_4, *(f"{group}:{assignor}:1:" for group, assignor in groups.items()))
@@ -95,7 +96,7 @@ def test_java_members_of_two_versions_come_and_go_with_every_assignor(fleet: Fle
 
 @pytest.mark.parametrize("kind", [LIBRDKAFKA, KAFKA_PYTHON])
 def test_a_static_member_that_crashes_and_returns_gets_its_own_back_and_nobody_notices(fleet: Fleet, kind: str) -> None:
-    group = f"static-{kind}"
+    group = fresh(f"static-{kind}")
     stays = fleet.enlist(kind, f"{group}:range:2:stays")
     crashes = fleet.enlist(kind, f"{group}:range:2:crashes")
     fleet.wait_until_shared(group)
@@ -114,7 +115,7 @@ def test_a_static_member_that_crashes_and_returns_gets_its_own_back_and_nobody_n
 def test_twenty_members_come_go_and_crash_while_the_broker_is_killed(
     broker: OurBroker, fleet: Fleet, assignor: str, chance: random.Random
 ) -> None:
-    group = f"twenty-{assignor}"
+    group = fresh(f"twenty-{assignor}")
     spec = f"{group}:{assignor}"
     kinds = SPEAKS[assignor]
     for number in range(6):

@@ -10,6 +10,7 @@ import pytest
 from tests.support.apache import ToolRun, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, Librdkafka, Written, as_written
+from tests.support.names import fresh
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 CONSOLE_PRODUCER = "kafka.tools.ConsoleProducer"
@@ -59,18 +60,18 @@ def test_the_console_consumer_prints_what_the_console_producer_was_given(broker:
 
 
 def test_a_console_consumer_with_a_group_goes_on_where_it_stopped(broker: OurBroker, kafka: Librdkafka) -> None:
-    topic = kafka.topic()
+    topic, group = kafka.topic(), fresh("console")
     kafka.write(topic, [Written(b"%d" % number) for number in range(10)])
     server = ("--bootstrap-server", broker.bootstrap)
-    reading = (*server, "--topic", topic, "--group", "console", "--from-beginning", "--max-messages", "5")
+    reading = (*server, "--topic", topic, "--group", group, "--from-beginning", "--max-messages", "5")
     assert lines(tool(CONSOLE_CONSUMER, *reading)) == list("01234")
     assert lines(tool(CONSOLE_CONSUMER, *reading)) == list("56789")
     groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    assert "console" in lines(tool(groups, *server, "--list"))
-    run = run_tool(groups, *server, "--describe", "--group", "console")
-    assert run.exit_code == 0 and "Consumer group 'console' has no active members." in run.stderr + run.stdout
-    (row,) = [line.split() for line in lines(run) if line.startswith("console")]
-    assert row == ["console", topic, "0", "10", "10", "0", "-", "-", "-"]
+    assert group in lines(tool(groups, *server, "--list"))
+    run = run_tool(groups, *server, "--describe", "--group", group)
+    assert run.exit_code == 0 and f"Consumer group '{group}' has no active members." in run.stderr + run.stdout
+    (row,) = [line.split() for line in lines(run) if line.startswith(group)]
+    assert row == [group, topic, "0", "10", "10", "0", "-", "-", "-"]
 
 
 def test_headers_keys_and_nulls_look_as_the_consumer_prints_them(broker: OurBroker, kafka: Librdkafka) -> None:
@@ -91,23 +92,27 @@ def test_headers_keys_and_nulls_look_as_the_consumer_prints_them(broker: OurBrok
 
 
 def test_topics_are_made_listed_described_grown_and_deleted(broker: OurBroker) -> None:
-    server = ("--bootstrap-server", broker.bootstrap)
-    made = tool(TOPICS, *server, "--create", "--topic", "java", "--partitions", "2", "--config", "retention.ms=1000000")
-    assert lines(made) == ["Created topic java."]
-    described = lines(tool(TOPICS, *server, "--describe", "--topic", "java"))
+    server, topic = ("--bootstrap-server", broker.bootstrap), fresh("java")
+    made = tool(TOPICS, *server, "--create", "--topic", topic, "--partitions", "2", "--config", "retention.ms=1000000")
+    assert lines(made) == [f"Created topic {topic}."]
+    described = lines(tool(TOPICS, *server, "--describe", "--topic", topic))
     topic_id = re.findall(r"TopicId: (\S{22})\t", described[0])
     assert described == [
-        f"Topic: java\tTopicId: {topic_id[0]}\tPartitionCount: 2\tReplicationFactor: 1\tConfigs: retention.ms=1000000",
-        "\tTopic: java\tPartition: 0\tLeader: 0\tReplicas: 0\tIsr: 0\tElr: N/A\tLastKnownElr: N/A",
-        "\tTopic: java\tPartition: 1\tLeader: 0\tReplicas: 0\tIsr: 0\tElr: N/A\tLastKnownElr: N/A",
+        (
+            f"Topic: {topic}\tTopicId: {topic_id[0]}\tPartitionCount: 2\tReplicationFactor: 1\t"
+            "Configs: retention.ms=1000000"
+        ),
+        f"\tTopic: {topic}\tPartition: 0\tLeader: 0\tReplicas: 0\tIsr: 0\tElr: N/A\tLastKnownElr: N/A",
+        f"\tTopic: {topic}\tPartition: 1\tLeader: 0\tReplicas: 0\tIsr: 0\tElr: N/A\tLastKnownElr: N/A",
     ]
-    tool(TOPICS, *server, "--alter", "--topic", "java", "--partitions", "4")
-    assert len(lines(tool(TOPICS, *server, "--describe", "--topic", "java"))) == 5
-    assert "java" in lines(tool(TOPICS, *server, "--list"))
-    tool(TOPICS, *server, "--delete", "--topic", "java")
-    assert "java" not in lines(tool(TOPICS, *server, "--list"))
-    again = run_tool(TOPICS, *server, "--describe", "--topic", "java")
-    assert again.exit_code == 1 and "Topic 'Optional[java]' does not exist as expected" in again.stdout + again.stderr
+    tool(TOPICS, *server, "--alter", "--topic", topic, "--partitions", "4")
+    assert len(lines(tool(TOPICS, *server, "--describe", "--topic", topic))) == 5
+    assert topic in lines(tool(TOPICS, *server, "--list"))
+    tool(TOPICS, *server, "--delete", "--topic", topic)
+    assert topic not in lines(tool(TOPICS, *server, "--list"))
+    again = run_tool(TOPICS, *server, "--describe", "--topic", topic)
+    assert again.exit_code == 1
+    assert f"Topic 'Optional[{topic}]' does not exist as expected" in again.stdout + again.stderr
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -161,7 +166,7 @@ def test_the_verifiable_producer_is_acknowledged_and_the_verifiable_consumer_see
     assert sum("producer_send_error" in line for line in lines(run)) == 0
     run = tool(
         "org.apache.kafka.tools.VerifiableConsumer",
-        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--group-id", f"verifiable{acks}"),
+        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--group-id", fresh(f"verifiable{acks}")),
         *("--max-messages", "2000", "--reset-policy", "earliest"),
     )
     consumed = [int(count) for count in re.findall(r'"name":"records_consumed","count":(\d+)', run.stdout)]

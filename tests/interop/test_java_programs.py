@@ -11,6 +11,7 @@ from confluent_kafka import TopicPartition
 from tests.support.apache import ToolRun, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, as_written
+from tests.support.names import fresh
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PROGRAMS = Path(__file__).parent / "java"
@@ -65,7 +66,7 @@ def test_java_members_share_read_and_commit(kafka: Librdkafka, assignor: str, me
     topic = kafka.topic(partitions=partitions)
     for partition in range(partitions):
         kafka.write(topic, [Written(b"%d" % number) for number in range(each)], partition=partition)
-    group = f"{assignor}-{membership}"
+    group = fresh(f"{assignor}-{membership}")
     total = partitions * each
     done = run("Members", kafka.bootstrap, topic, partitions, total, group, ASSIGNORS + assignor, 3, membership)
     assert done.stdout == f"read {total}\n"

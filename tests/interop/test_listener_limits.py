@@ -166,4 +166,4 @@ def test_a_listeners_wrong_value_ends_the_start(
     with pytest.raises(AssertionError, match="the process ended"):
         broker.start()
     assert process.wait() == 1
-    assert complaint in process.output()
+    process.says(complaint)

@@ -17,6 +17,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.timestamp_type import TimestampType
 from tests.support.apache import ApacheBroker, java, run_tool
 from tests.support.assignor_rounds import rounds
+from tests.support.names import fresh
 from tests.support.our_consumer import ASSIGNORS, PATIENCE_S, Consumers, poll_until, read
 from tests.support.processes import ChildProcess, wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
@@ -115,7 +116,7 @@ def names(consumer: KafkaConsumer) -> set[str]:
 def test_java_and_ours_share_a_group(
     broker: ApacheBroker, consumers: Consumers, tmp_path: Path, assignor: str, first: str
 ) -> None:
-    topic = f"group-{assignor}-{first}"
+    topic = fresh(f"group-{assignor}-{first}")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
     everything = {f"{topic}-{number}" for number in range(PARTITIONS)}

@@ -18,6 +18,8 @@ from kafka_zk.spark.jobs.cluster import commit_offsets
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, as_written
+from tests.support.markers import wait_for_markers
+from tests.support.names import fresh
 from tests.support.processes import accepts_connections
 from tests.support.spark import job_runner
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
@@ -64,11 +66,11 @@ def legacy(spark: SparkSession, apache: ApacheBroker) -> Iterator[Librdkafka]:
     clients.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def topic(legacy: Librdkafka) -> str:
     name = legacy.topic(partitions=2)
     legacy.write(name, PLAIN, partition=0)
-    producer = legacy.producer(transactional_id="legacy")
+    producer = legacy.producer(transactional_id=fresh("legacy"))
     producer.init_transactions(PATIENCE_S)
     for records, end in (
         (FIRST, producer.commit_transaction),
@@ -82,6 +84,7 @@ def topic(legacy: Librdkafka) -> str:
             )
         producer.flush(PATIENCE_S)
         end(PATIENCE_S)
+    wait_for_markers(legacy.bootstrap)
     return name
 
 
@@ -102,13 +105,14 @@ def test_a_mirror_leads_from_apache_to_ours_and_back_with_offsets_and_groups(
     spark: SparkSession, apache: ApacheBroker, broker: OurBroker, legacy: Librdkafka, topic: str, tmp_path: Path
 ) -> None:
     # One group stands inside, one in the hole that the aborted transaction left, both at an end in the other partition.
-    for group, offset in (("inside", 7), ("in-the-hole", 12)):
+    inside, in_the_hole, back = fresh("inside"), fresh("in-the-hole"), fresh("back")
+    for group, offset in ((inside, 7), (in_the_hole, 12)):
         commit_offsets(
             {"bootstrap.servers": apache.bootstrap},
             group,
             {TopicPartition(topic, 0): len(PLAIN), TopicPartition(topic, 1): offset},
         )
-    given = {**CREATED, "kafka": COMMITTED, "groups": "inside,in-the-hole"}
+    given = {**CREATED, "kafka": COMMITTED, "groups": f"{inside},{in_the_hole}"}
     done = job_runner(spark, apache.bootstrap)(
         "mirror",
         **given,
@@ -118,11 +122,11 @@ def test_a_mirror_leads_from_apache_to_ours_and_back_with_offsets_and_groups(
         offsets_path=str(tmp_path / "there-offsets"),
         max_offsets_per_trigger=30,
     )
-    assert "46 records in 2 batches; group inside: 2 offsets; group in-the-hole: 2 offsets" in done.text
+    assert f"46 records in 2 batches; group {inside}: 2 offsets; group {in_the_hole}: 2 offsets" in done.text
     ours = Librdkafka(broker.bootstrap)
     assert content(ours, topic) == [PLAIN, FIRST + LAST]
-    assert committed(broker.bootstrap, "inside", topic) == {0: 30, 1: 7}
-    assert committed(broker.bootstrap, "in-the-hole", topic) == {0: 30, 1: 10}, "at the first record behind the hole"
+    assert committed(broker.bootstrap, inside, topic) == {0: 30, 1: 7}
+    assert committed(broker.bootstrap, in_the_hole, topic) == {0: 30, 1: 10}, "at the first record behind the hole"
     table = read_table(spark, str(tmp_path / "there-offsets"), {})
     assert joined(table[TopicPartition(topic, 1)]) == SPANS
 
@@ -131,13 +135,13 @@ def test_a_mirror_leads_from_apache_to_ours_and_back_with_offsets_and_groups(
         **given,
         topics=topic,
         target_bootstrap_server=apache.bootstrap,
-        rename={topic: "back"},
+        rename={topic: back},
         checkpoint=str(tmp_path / "back"),
         offsets_path=str(tmp_path / "back-offsets"),
     )
     ours.close()
-    assert content(legacy, "back") == [PLAIN, FIRST + LAST]
-    assert committed(apache.bootstrap, "in-the-hole", "back") == {0: 30, 1: 10}
+    assert content(legacy, back) == [PLAIN, FIRST + LAST]
+    assert committed(apache.bootstrap, in_the_hole, back) == {0: 30, 1: 10}
     assert ours.errors == []
 
 
@@ -156,13 +160,13 @@ def test_an_archive_of_apaches_is_audited_and_restored_there(
     spark: SparkSession, apache: ApacheBroker, legacy: Librdkafka, topic: str, tmp_path: Path
 ) -> None:
     run = job_runner(spark, apache.bootstrap)
-    archive = str(tmp_path / "archive")
-    done = run("archive", kafka=COMMITTED, topics=topic, path=archive, group="archive")
+    archive, group, target = str(tmp_path / "archive"), fresh("archive"), fresh("restored")
+    done = run("archive", kafka=COMMITTED, topics=topic, path=archive, group=group)
     assert done.text.startswith("archive: 46 records")
-    assert committed(apache.bootstrap, "archive", topic) == {0: 30, 1: 23}
-    restored = {"rename": {topic: "restored"}, "checkpoint": str(tmp_path / "restore")}
+    assert committed(apache.bootstrap, group, topic) == {0: 30, 1: 23}
+    restored = {"rename": {topic: target}, "checkpoint": str(tmp_path / "restore")}
     run("restore", path=archive, **CREATED, **restored)
-    assert content(legacy, "restored") == [PLAIN, FIRST + LAST]
+    assert content(legacy, target) == [PLAIN, FIRST + LAST]
     assert run("audit", kafka=COMMITTED, archive=archive).text == "audit: 0 errors, 0 warnings, 0 info"
     assert run("audit", archive=archive).found_wrong, "without read_committed the aborted records are missing"
-    assert not run("audit", live=True, topics=[topic, "restored"]).found_wrong
+    assert not run("audit", live=True, topics=[topic, target]).found_wrong

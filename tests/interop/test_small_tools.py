@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.replay.scenario import World
-from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
+from tests.interop.tools.runs import comparable, run_apache, run_ours, unlike
 from tests.support import masks
 from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, ToolRun
@@ -183,9 +183,13 @@ def test_every_command_line_is_answered_as_apaches_tool_answers_it(
     if isinstance(broker, ApacheBroker):
         text = WRONG_BY_ITSELF[tool].removeprefix("\n") + text
     lines = words(text, broker.bootstrap, "ours")
-    theirs = run_apache(TOOLS[tool], words(text, broker.bootstrap, "theirs"), tmp_path)
-    ours = run_ours(importlib.import_module(f"kafka_zk.tools.{tool}.__main__").main, lines)
-    different = differences(lines, [plain(run) for run in theirs], [plain(run) for run in ours])
+    main = importlib.import_module(f"kafka_zk.tools.{tool}.__main__").main
+    different = unlike(
+        words(text, broker.bootstrap, "theirs"),
+        lines,
+        lambda asked: [plain(run) for run in run_apache(TOOLS[tool], asked, tmp_path)],
+        lambda asked: [plain(run) for run in run_ours(main, asked)],
+    )
     assert not different, "\n".join(different)
 
 

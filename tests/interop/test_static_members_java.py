@@ -115,7 +115,7 @@ def test_who_comes_back_in_time_is_not_missed_and_who_takes_a_seat_fences(group:
     before = owned(right)
     usurper = group.start("left")
     wait_until(lambda: not left.is_running, "a second one in the same seat: the first is put out")
-    assert "FencedInstanceIdException" in left.output()
+    left.says("FencedInstanceIdException")
     wait_until(lambda: owned(usurper) == ["0"], "the second has its partition")
     assert (group.generation("right"), owned(right)) == (first + 2, before)
     assert len(group.described().members) == 2

@@ -19,7 +19,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.transactions.__main__ import main
 from tests.integration.security.sasl_broker import PLAIN_MODULE, sasl_overrides
 from tests.interop.tools import transaction_states
-from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
+from tests.interop.tools.runs import comparable, run_apache, run_ours, unlike
 from tests.support import masks
 from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, ToolRun
@@ -131,9 +131,12 @@ def plain(run: ToolRun) -> ToolRun:
 
 
 def assert_same(lines_of_theirs: list[list[str]], lines_of_ours: list[list[str]], folder: Path) -> None:
-    theirs = run_apache(MAIN_CLASS, lines_of_theirs, folder)
-    ours = run_ours(main, lines_of_ours)
-    different = differences(lines_of_ours, [plain(run) for run in theirs], [plain(run) for run in ours])
+    different = unlike(
+        lines_of_theirs,
+        lines_of_ours,
+        lambda lines: [plain(run) for run in run_apache(MAIN_CLASS, lines, folder)],
+        lambda lines: [plain(run) for run in run_ours(main, lines)],
+    )
     assert not different, "\n".join(different)
 
 

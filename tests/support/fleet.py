@@ -11,7 +11,7 @@ import threading
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.apache import classpath_of_clients_4, java
@@ -212,7 +212,7 @@ class Writer(threading.Thread):
         try:
             self._write()
         except BaseException as error:
-            # librdkafka's Python part once raised SystemError from `poll`: nobody should wait for what never comes.
+            # Nobody should wait for what never comes. (Of an error in a callback, `poll` makes a SystemError.)
             self._refused.append(f"the writer ended: {error!r}")
             raise
 
@@ -225,12 +225,16 @@ class Writer(threading.Thread):
             self._producer.poll(0)
         self._producer.flush(PATIENCE_S)
 
-    def _heard(self, error: object, message: object) -> None:
+    def _heard(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._refused.append(str(error))
-        else:
-            partition, offset = message.partition(), message.offset()  # type: ignore[attr-defined]
-            self._ends[partition] = max(self._ends[partition], offset + 1)
+            return
+        partition, value = message.partition(), message.value()
+        assert partition is not None and value is not None
+        # No offset is told of a record that the broker had already, when its first answer was lost. Nobody else writes
+        # here, so the number of a record is its place.
+        offset = message.offset()
+        self._ends[partition] = max(self._ends[partition], (int(value) if offset is None else offset) + 1)
 
     def acknowledged(self) -> list[int]:
         """The end of each partition, as far as it was told."""

@@ -22,7 +22,7 @@ GROUP = "transactional-copy"
 def main(bootstrap: str, source: str, target: str, name: str) -> NoReturn:
     reading = {
         "bootstrap.servers": bootstrap,
-        "group.id": GROUP,
+        "group.id": f"{GROUP}-{source}",
         "isolation.level": "read_committed",
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",

@@ -80,7 +80,8 @@ def test_odd_clients_get_what_they_read_and_leave_nothing_behind(limits: dict[st
                     del script.deferred[request]
                     late.complete(answer(expected(request)))
 
-    with serving(script, **limits) as server:
+    # All connect at once: with the default backlog of 50 some are sent again after a second, and then more.
+    with serving(script, backlog_size=2 * CLIENTS, **limits) as server:
         settling = gevent.spawn(settle)
         clients = [
             gevent.spawn(lambda number=number: use_oddly(connect(server), chance, odd_requests(chance, number)))

@@ -5,8 +5,6 @@ Notices live 15 minutes; here they are deleted at once. `--away-minutes 16` wait
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ from tests.integration.security.sasl_broker import PLAIN_MODULE, sasl_overrides
 from tests.interop.sasl.exchange import Scram, exchange
 from tests.support import znodes
 from tests.support.broker import OurBroker
-from tests.support.processes import wait_until
+from tests.support.processes import paused, wait_until
 from tests.support.raw_client import RawClient, as_plain
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -69,12 +67,9 @@ def pair(zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[Pair]:
 @contextmanager
 def frozen(pair: Pair) -> Iterator[None]:
     """Without a session of ZooKeeper while the block runs."""
-    os.kill(pair.away.process.pid, signal.SIGSTOP)
-    try:
+    with paused(pair.away.process.pid):
         znodes.wait_until_unregistered(pair.connect, AWAY)
         yield
-    finally:
-        os.kill(pair.away.process.pid, signal.SIGCONT)
 
 
 def rules_at(address: str) -> list[str]:

@@ -118,4 +118,4 @@ def test_a_broker_that_its_own_stores_do_not_believe_does_not_start(
     overrides = secured(own, **{"ssl.truststore.location": str(other.truststore_p12)})
     broker = OurBroker(tmp_path / "broker", zookeeper_connect, overrides=overrides)
     assert broker.run_to_its_end() == 1
-    assert "A client SSLEngine created with the provided settings can't connect to a server" in broker.process.output()
+    broker.says("A client SSLEngine created with the provided settings can't connect to a server")

@@ -63,6 +63,7 @@ from kafka_zk.protocol.messages import (
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.types import Record
 from kafka_zk.zk.znodes.access import AclEntry
+from tests.interop.replay import groups
 from tests.interop.replay.scenario import Exchange, World
 
 ADMIN, NOBODY, FRIEND = "127.0.0.1", "127.0.0.2", "127.0.0.3"
@@ -397,7 +398,8 @@ PREPARED: tuple[Exchange, ...] = (
         (12,),
         keep=keep_ids,
     ),
-    Exchange("a coordinator", request_of(10), lambda _, v: found_coordinators(0, ["g"])(v), (6,)),
+    # Afterwards: requests about all topics are told of __consumer_offsets, too, and so is the audit log.
+    Exchange("a coordinator", request_of(10), groups.find_once_created, (6,)),
     Exchange(
         "audit",
         request_of(44),

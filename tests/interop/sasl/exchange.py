@@ -37,11 +37,15 @@ Frame = bytes | float | Callable[[list[bytes]], bytes]
 
 @dataclass
 class Seen:
-    """`answers` without their lengths; `end`: open, or closed at once or late; `was_late` tells the last answer's."""
+    """`answers` without their lengths; `end`: open, or closed at once or late; `was_late` tells the last answer's.
+
+    `port`: the client's, by which a broker's log names the connection.
+    """
 
     answers: list[bytes] = field(default_factory=list)
     end: str = "open"
     was_late: bool = False
+    port: int = 0
 
 
 def exchange(bootstrap: str, frames: list[Frame]) -> Seen:
@@ -49,6 +53,7 @@ def exchange(bootstrap: str, frames: list[Frame]) -> Seen:
     host, _, port = bootstrap.rpartition(":")
     seen = Seen()
     with socket.create_connection((host, int(port)), timeout=10) as sock:
+        seen.port = sock.getsockname()[1]
         for each in frames:
             if isinstance(each, float):
                 time.sleep(each)
@@ -190,6 +195,8 @@ class Scram:
 
 def unsecured_token(now_s: float, **claims: object) -> str:
     """A token without a signature; `exp` and `iat` are seconds from now."""
+    # Whole milliseconds: what becomes of a part of one is nobody's business, and decides about a session's last.
+    now_s = round(now_s, 3)
     body = {"sub": "alice", "iat": -1, "exp": 3600, **claims}
     for name in ("exp", "iat", "nbf"):
         if isinstance(body.get(name), int | float):

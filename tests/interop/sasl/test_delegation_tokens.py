@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -231,6 +231,7 @@ def test_a_java_client_logs_in_with_a_token(brokers: Brokers, tmp_path: Path) ->
     lines = "security.protocol=SASL_PLAINTEXT", "sasl.mechanism=SCRAM-SHA-512", f"sasl.jaas.config={login}"
     properties.write_text("\n".join(lines))
     for address in (brokers.ours, brokers.apaches):
+        wait_until(partial(can_log_in, address, token.token_id, bytes(token.hmac)), "the broker knows the token")
         run = run_tool(
             "org.apache.kafka.tools.TopicCommand",
             *("--bootstrap-server", address, "--command-config", str(properties), "--list"),
@@ -288,8 +289,14 @@ def test_the_log_tells_of_tokens_what_apaches_tells_and_never_an_hmac(brokers: B
     token = create(brokers.ours)
     create(brokers.apaches)
     outputs = brokers.our_broker.process.output, brokers.apache_broker.process.output
-    wait_until(lambda: f"Created a delegation token: {token.token_id} for owner: User:alice" in outputs[0](), "logged")
-    ours, apaches = ({line for line in map(told, output().splitlines()) if line} for output in outputs)
+    brokers.our_broker.says(f"Created a delegation token: {token.token_id} for owner: User:alice")
+
+    def lines() -> list[set[str]]:
+        return [{line for line in map(told, output().splitlines()) if line} for output in outputs]
+
+    with suppress(AssertionError):  # What differs is told below.
+        wait_until(lambda: len(set(map(frozenset, lines()))) == 1, "both logs tell the same", 20)
+    ours, apaches = lines()
     assert ours == apaches
     output = outputs[0]()
     for secret in (base64.b64encode(token.hmac).decode(), bytes(token.hmac).hex(), SECRET):

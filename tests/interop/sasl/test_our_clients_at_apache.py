@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import NewTopic
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.errors import SaslAuthenticationException
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from tests.integration.security.sasl_broker import OAUTH_MODULE, PLAIN_MODULE, PREFIX, SCRAM_MODULE, sasl_overrides
 from tests.interop.sasl.users import put_scram_users
 from tests.support.apache import ApacheBroker
+from tests.support.known_topics import wait_until_led
+from tests.support.names import fresh
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 SESSION_MS = 2_000
@@ -63,13 +66,15 @@ def login(bootstrap: str, mechanism: str, jaas: str | None = None) -> dict[str, 
 @pytest.mark.parametrize("mechanism", ENABLED)
 def test_sessions_are_renewed_at_apaches_broker_while_records_flow(bootstrap: str, mechanism: str) -> None:
     """(security 12.26) Three sessions long, without a retry: nothing of it reaches the user."""
-    topic = f"renewed-{mechanism.lower()}"
+    topic = fresh(f"renewed-{mechanism.lower()}")
     config = login(bootstrap, mechanism)
     with (
         AdminClient(config) as admin,
         KafkaProducer({**config, **BYTES, "retries": 0}) as producer,
         KafkaConsumer({**config, **FROM_BYTES, "group.id": topic, "auto.offset.reset": "earliest"}) as consumer,
     ):
+        admin.create_topics([NewTopic(topic, 1, 1)])
+        wait_until_led(config, topics=(topic,))
         consumer.subscribe([topic])
         end_s = time.monotonic() + 3.2 * SESSION_MS / 1000
         sent = read = 0
@@ -111,15 +116,15 @@ def test_a_scram_name_with_commas_and_equals_signs_logs_in_at_apaches_broker(boo
 
 
 def test_a_tool_logs_in_at_apaches_broker_by_its_command_config(bootstrap: str, tmp_path: Path) -> None:
-    config = tmp_path / "client.properties"
+    config, topic = tmp_path / "client.properties", fresh("by-tool")
     config.write_text("".join(f"{key}={value}\n" for key, value in login(bootstrap, "SCRAM-SHA-512").items()))
     ran = subprocess.run(
         [
             *(sys.executable, "-m", "kafka_zk.tools.topics", "--bootstrap-server", bootstrap),
-            *("--command-config", str(config), "--create", "--topic", "by-tool"),
+            *("--command-config", str(config), "--create", "--topic", topic),
         ],
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert (ran.returncode, ran.stdout) == (0, "Created topic by-tool.\n"), ran.stderr
+    assert (ran.returncode, ran.stdout) == (0, f"Created topic {topic}.\n"), ran.stderr

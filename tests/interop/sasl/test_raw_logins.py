@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +18,14 @@ from tests.interop.sasl.scenarios import AGAIN, GOOD, LARGE, SHORT_MECHANISM, SH
 from tests.interop.sasl.users import put_scram_users
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
+from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 FAILED = re.compile(
-    r"Failed (?:re-)?authentication with /127\.0\.0\.1 \(channelId=[^)]*\) \((.*?)\)(?: \(org\.apache|$)", re.M
+    r"Failed (?:re-)?authentication with /127\.0\.0\.1 \(channelId=[^)]*:(\d+)-\d+\) \((.*?)\)(?: \(org\.apache|$)",
+    re.M,
 )
+MOST_TIMES_ASKED = 4
 
 
 class Pair(NamedTuple):
@@ -29,6 +33,8 @@ class Pair(NamedTuple):
     apaches: str
     our_folder: Path
     apaches_folder: Path
+    superseded: set[int]
+    """Ports of connections in whose place another one was compared."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +65,7 @@ def pair(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -
         # A JVM is slow at first.
         for _ in range(10):
             exchange(address, login(GOOD, metadata()))
-    yield Pair(addresses[0], addresses[1], brokers[0].folder, brokers[1].folder)
+    yield Pair(addresses[0], addresses[1], brokers[0].folder, brokers[1].folder, set())
     for broker in brokers:
         broker.stop()
 
@@ -81,22 +87,44 @@ def test_logins_again_end_as_at_apache(pair: Pair) -> None:
 
 def test_the_log_tells_what_apaches_tells(pair: Pair) -> None:
     """Of all logins above. (security 12.14)"""
-    ours = Counter(FAILED.findall((pair.our_folder / "logs" / "server.log").read_text()))
-    apaches = Counter(FAILED.findall((pair.apaches_folder / "broker.log").read_text()))
+
+    def told(log: Path) -> Counter[str]:
+        return Counter(text for port, text in FAILED.findall(log.read_text()) if int(port) not in pair.superseded)
+
+    our_log, apaches_log = pair.our_folder / "logs" / "server.log", pair.apaches_folder / "broker.log"
+    with suppress(AssertionError):  # What differs is told below.
+        wait_until(lambda: told(our_log) == told(apaches_log), "the logs tell the same", 10)
+    ours, apaches = told(our_log), told(apaches_log)
     print("only ours", ours - apaches, "only Apache's", apaches - ours)
     assert (ours - apaches, apaches - ours) == (Counter(), Counter())
 
 
-def differences(pair: Pair, logins: dict[str, list[Frame]]) -> dict[str, tuple[object, object]]:
+def differences(
+    pair: Pair, logins: dict[str, list[Frame]], most_times: int = MOST_TIMES_ASKED
+) -> dict[str, tuple[object, object]]:
+    """What both brokers did where that was not the same.
+
+    A broker that waits for its turn ends a connection late that it ends at once, and takes a token after its end that
+    came before it. So what differs is sent to both once more, and again: what differs by itself differs each time.
+    """
+    ports: dict[str, list[int]] = {name: [] for name in logins}
+
     def both(name: str) -> tuple[object, object]:
         found = []
         for address in (pair.ours, pair.apaches):
             seen = exchange(address, logins[name])
+            ports[name].append(seen.port)
             found.append(([comparable(answer) for answer in seen.answers], seen.end, seen.was_late))
         return found[0], found[1]
 
     with ThreadPoolExecutor(8) as pool:
         results = dict(zip(logins, pool.map(both, logins), strict=True))
+    for _ in range(most_times - 1):
+        for name, (ours, apaches) in results.items():
+            if ours != apaches:
+                pair.superseded.update(ports[name])
+                ports[name].clear()
+                results[name] = both(name)
     found = {name: (ours, apaches) for name, (ours, apaches) in results.items() if ours != apaches}
     for name, (ours, apaches) in found.items():
         print(f"{name}\n  ours    {ours}\n  Apache's {apaches}")
@@ -104,4 +132,4 @@ def differences(pair: Pair, logins: dict[str, list[Frame]]) -> dict[str, tuple[o
 
 
 def test_what_differs_on_purpose_still_does(pair: Pair) -> None:
-    assert differences(pair, otherwise()).keys() == otherwise().keys()
+    assert differences(pair, otherwise(), 1).keys() == otherwise().keys()

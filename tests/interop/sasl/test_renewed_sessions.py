@@ -16,10 +16,12 @@ from tests.interop.sasl.users import put_scram_user
 from tests.support.apache import run_tool
 from tests.support.broker import OurBroker
 from tests.support.metrics import Scrape, metrics_port
+from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 SESSION_MS = 2000
 WORK_S = 7.0
+PATIENCE_S = 60
 MECHANISMS = ("PLAIN", "SCRAM-SHA-512")
 
 
@@ -90,11 +92,11 @@ def test_kafka_python_writes_on_over_the_ends_of_its_sessions(broker: OurBroker,
     )
     end_s = time.monotonic() + WORK_S
     count = 0
-    while time.monotonic() < end_s:
+    while time.monotonic() < end_s or count < 100:
         producer.send("renewed", b"x").get(10)
         count += 1
+        assert time.monotonic() < end_s + PATIENCE_S, f"only {count} records are written"
     producer.close()
-    assert count > 100
 
 
 def test_the_java_producer_writes_on_over_the_ends_of_its_sessions(broker: OurBroker, tmp_path: Path) -> None:
@@ -147,14 +149,11 @@ def test_a_password_changed_by_apaches_tool_counts_for_the_next_login(broker: Ou
             client.close()
 
     alter("carol", "first")
-    assert may_log_in("first")
+    wait_until(lambda: may_log_in("first"), "the first password is known")
     open_session = consumer("first")
-    open_session.list_topics(timeout=5)
+    open_session.list_topics(timeout=PATIENCE_S)
     alter("carol", "second")
-    deadline_s = time.monotonic() + 10
-    while not may_log_in("second") and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    assert may_log_in("second")
+    wait_until(lambda: may_log_in("second"), "the new password is known")
     assert not may_log_in("first")
-    assert open_session.list_topics(timeout=5).topics is not None, "an open session lives on"
+    assert open_session.list_topics(timeout=PATIENCE_S).topics is not None, "an open session lives on"
     open_session.close()

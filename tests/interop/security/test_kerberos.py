@@ -465,7 +465,7 @@ def test_a_keytab_with_an_old_key_stops_the_start(cluster: Cluster, tmp_path: Pa
     overrides = {**properties(kdc, free_port()), f"{PREFIX}sasl.jaas.config": kdc.jaas("kafka/old", more="")}
     broker = OurBroker(tmp_path, "127.0.0.1:1", overrides=overrides, environ={"KAFKA_OPTS": kdc.java_option})
     assert broker.run_to_its_end() == 1
-    assert "Unable to log in for listener SASL_PLAINTEXT: Preauthentication failed (24)" in broker.process.output()
+    broker.says("Unable to log in for listener SASL_PLAINTEXT: Preauthentication failed (24)")
 
 
 @pytest.mark.parametrize(

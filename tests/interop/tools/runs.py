@@ -101,7 +101,7 @@ MASKS = (
     ),
     # Clients of one process are counted.
     Mask(re.compile(r"clientId=adminclient-\d+"), "clientId=adminclient-<number>", _IDS),
-    # Which of two things a call was doing when its time was over is a race.
+    # Which of three things a call was doing when its time was over is a race.
     Mask(
         re.compile(
             r"Call\(callName=([^,]+), deadlineMs=-?\d+, tries=\d+, nextAllowedTryMs=-?\d+\) "
@@ -110,6 +110,7 @@ MASKS = (
         r"Timed out waiting for a node assignment. Call: \1",
         _RACE,
     ),
+    Mask(re.compile(r"Timed out waiting to send the call\."), "Timed out waiting for a node assignment.", _RACE),
     Mask(re.compile(r"^\[<time>\] WARN .* Bootstrap broker .* disconnected .*\n", re.MULTILINE), "", _RACE),
 )
 
@@ -130,3 +131,35 @@ def differences(command_lines: Sequence[Arguments], theirs: Sequence[ToolRun], o
         for arguments, their, our in zip(command_lines, theirs, ours, strict=True)
         if comparable(their) != comparable(our)
     ]
+
+
+IMPATIENT = "impatient.properties"
+"""So are files named with which a command line gives its calls a second or two."""
+
+MOST_TIMES_ASKED = 4
+
+Asked = Callable[[Sequence[Arguments]], Sequence[ToolRun]]
+
+
+def unlike(
+    lines_of_theirs: Sequence[Arguments], lines_of_ours: Sequence[Arguments], ask_theirs: Asked, ask_ours: Asked
+) -> list[str]:
+    """One text for each command line whose two runs differ; the runs that are asked for are compared as they come.
+
+    A program that waits for its turn longer than its calls may take fails at another place than one that has it. So an
+    impatient command line whose runs differ is run again by both tools: what differs by itself differs each time.
+    """
+    theirs, ours = list(ask_theirs(lines_of_theirs)), list(ask_ours(lines_of_ours))
+    for _ in range(MOST_TIMES_ASKED - 1):
+        again = [
+            index
+            for index, arguments in enumerate(lines_of_ours)
+            if any(IMPATIENT in word for word in arguments) and comparable(theirs[index]) != comparable(ours[index])
+        ]
+        if not again:
+            break
+        retried = ask_theirs([lines_of_theirs[index] for index in again])
+        retried_of_ours = ask_ours([lines_of_ours[index] for index in again])
+        for index, their, our in zip(again, retried, retried_of_ours, strict=True):
+            theirs[index], ours[index] = their, our
+    return differences(lines_of_ours, theirs, ours)

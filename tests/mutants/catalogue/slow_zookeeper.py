@@ -6,6 +6,13 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a start waits for its first connection as long as it was told, also after other work",
+        file="kafka_zk/zk/session.py",
+        old="        gevent.get_hub().loop.update_now()\n",
+        new="",
+        tests="tests/unit/zk/test_connection_timeout.py",
+    ),
+    Mutant(
         breaks="requests to a silent server are no sign of its life",
         file="kafka_zk/zk/kazoo_pipeline.py",
         old="    def _send_request(self, read_timeout: float, connect_timeout: float) -> None:\n"
