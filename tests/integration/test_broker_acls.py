@@ -19,7 +19,7 @@ from tests.support import wire
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 STRANGER = "127.0.0.2"
@@ -28,7 +28,7 @@ TOPIC = "flights"
 
 @pytest.fixture(scope="module")
 def connect(zookeeper: ZooKeeperServer) -> str:
-    return f"{zookeeper.connect}/broker-acls"
+    return fresh_chroot(zookeeper, "broker-acls")
 
 
 @pytest.fixture(scope="module")

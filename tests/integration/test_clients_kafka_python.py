@@ -13,6 +13,7 @@ from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAlreadyExist
 
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, as_written
+from tests.support.names import fresh
 from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -203,7 +204,8 @@ def test_a_group_of_three_shares_commits_and_returns(python: Python, librdkafka:
     topic = librdkafka.topic(partitions=6)
     for partition in range(6):
         librdkafka.write(topic, [Written(b"%d" % number) for number in range(20)], partition=partition)
-    settings = {"group_id": "python", "session_timeout_ms": 6_000, "heartbeat_interval_ms": 300}
+    group = fresh("python")
+    settings = {"group_id": group, "session_timeout_ms": 6_000, "heartbeat_interval_ms": 300}
     members = [python.consumer(topic, **settings) for _ in range(3)]
     seen: set[tuple[int, int]] = set()
 
@@ -219,9 +221,9 @@ def test_a_group_of_three_shares_commits_and_returns(python: Python, librdkafka:
     for partition in range(6):
         assert members[0].committed(TopicPartition(topic, partition)) == 20
     admin = python.admin()
-    assert "python" in str(admin.list_groups())
+    assert group in str(admin.list_groups())
     python.close()
-    (end,) = [python.consumer(group_id="python")]
+    (end,) = [python.consumer(group_id=group)]
     where = TopicPartition(topic, 0)
     end.assign([where])
     assert end.position(where) == 20
@@ -230,15 +232,15 @@ def test_a_group_of_three_shares_commits_and_returns(python: Python, librdkafka:
 
 
 def test_the_administrator_makes_grows_describes_and_deletes(python: Python, broker: OurBroker) -> None:
-    admin = python.admin()
-    admin.create_topics([NewTopic("administered", 2, 1, topic_configs={"retention.ms": "1000000"})])
+    admin, topic = python.admin(), fresh("administered")
+    admin.create_topics([NewTopic(topic, 2, 1, topic_configs={"retention.ms": "1000000"})])
     with pytest.raises(TopicAlreadyExistsError):
-        admin.create_topics([NewTopic("administered", 2, 1)])
-    admin.create_partitions({"administered": NewPartitions(4)})
-    wait_until(lambda: len(admin.describe_topics(["administered"])[0]["partitions"]) == 4, "there are four partitions")
-    told = str(admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "administered")]))
+        admin.create_topics([NewTopic(topic, 2, 1)])
+    admin.create_partitions({topic: NewPartitions(4)})
+    wait_until(lambda: len(admin.describe_topics([topic])[0]["partitions"]) == 4, "there are four partitions")
+    told = str(admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)]))
     assert "retention.ms" in told and "1000000" in told
     assert str(broker.port) in str(admin.describe_cluster())
-    assert "administered" in admin.list_topics()
-    admin.delete_topics(["administered"])
-    assert "administered" not in admin.list_topics()
+    assert topic in admin.list_topics()
+    admin.delete_topics([topic])
+    assert topic not in admin.list_topics()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from tests.support.broker import OurBroker
 from tests.support.certificates import PASSWORD, CertificateAuthority, Stores
+from tests.support.names import fresh
 from tests.support.processes import free_port
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -72,25 +74,36 @@ def tool(name: str, *arguments: object, given: str = "", code: int = 0) -> str:
 
 def test_every_tool_works_with_a_file_of_settings(broker: OurBroker, config: Path, tmp_path: Path) -> None:
     at, settings = ("--bootstrap-server", broker.bootstrap), ("--command-config", config)
-    assert "Created topic t." in tool("topics", *at, *settings, "--create", "--topic", "t", "--partitions", 1)
-    tool("console_producer", *at, "--topic", "t", "--producer.config", config, given="a\nb\n")
-    reading = ("--topic", "t", "--from-beginning", "--max-messages", 2, "--group", "g", "--consumer.config", config)
+    topic, group = fresh("t"), fresh("g")
+    assert f"Created topic {topic}." in tool("topics", *at, *settings, "--create", "--topic", topic, "--partitions", 1)
+    tool("console_producer", *at, "--topic", topic, "--producer.config", config, given="a\nb\n")
+    reading = ("--topic", topic, "--from-beginning", "--max-messages", 2, "--group", group, "--consumer.config", config)
     assert tool("console_consumer", *at, *reading).startswith("a\nb\n")
-    assert tool("consumer_groups", *at, *settings, "--list") == "g\n"
-    assert tool("get_offsets", *at, *settings, "--topic", "t") == "t:0:2\n"
-    assert "cleanup.policy=delete" in tool("configs", *at, *settings, "--describe", "--all", "--topic", "t")
+    assert group in tool("consumer_groups", *at, *settings, "--list").splitlines()
+    assert tool("get_offsets", *at, *settings, "--topic", topic) == f"{topic}:0:2\n"
+    assert "cleanup.policy=delete" in tool("configs", *at, *settings, "--describe", "--all", "--topic", topic)
     assert "Produce(0)" in tool("broker_api_versions", *at, *settings)
     assert '"brokers"' in tool("log_dirs", *at, *settings, "--describe")
     assert "Cluster ID" in tool("cluster", "cluster-id", *at, "--config", config)
-    (tmp_path / "offsets.json").write_text('{"partitions":[{"topic":"t","partition":0,"offset":1}],"version":1}')
+    wanted = {"partitions": [{"topic": topic, "partition": 0, "offset": 1}], "version": 1}
+    (tmp_path / "offsets.json").write_text(json.dumps(wanted))
     assert "low_watermark: 1" in tool("delete_records", *at, *settings, "--offset-json-file", tmp_path / "offsets.json")
     tool("features", *at, *settings, "describe")
-    load = ("--topic", "t", "--num-records", 5, "--record-size", 10, "--throughput", -1, "--producer.config", config)
+    load = ("--topic", topic, "--num-records", 5, "--record-size", 10, "--throughput", -1, "--producer.config", config)
     load = (*load, "--producer-props", f"bootstrap.servers={broker.bootstrap}")
     assert "5 records sent" in tool("producer_perf_test", *load)
-    counting = ("--topic", "t", "--messages", 5, "--consumer.config", config, "--timeout", 5000)
+    counting = ("--topic", topic, "--messages", 5, "--consumer.config", config, "--timeout", 5000)
     assert "start.time" in tool("consumer_perf_test", *at, *counting)
-    sending = ("--bootstrap-server", broker.bootstrap, "--topic", "t", "--max-messages", 3, "--producer.config", config)
+    sending = (
+        "--bootstrap-server",
+        broker.bootstrap,
+        "--topic",
+        topic,
+        "--max-messages",
+        3,
+        "--producer.config",
+        config,
+    )
     assert '"name":"tool_data"' in tool("verifiable_producer", *sending)
 
 

@@ -22,7 +22,6 @@ SHARED = {
     "offsets.topic.replication.factor": "2",
     "default.replication.factor": "2",
     "replica.lag.time.max.ms": "5000",
-    "zookeeper.session.timeout.ms": "3000",
     "leader.imbalance.check.interval.seconds": "3600",
 }
 RECORDS = [Written(b"text " * 10 + b"%d" % number, b"%d" % number, (("h", None),)) for number in range(300)]

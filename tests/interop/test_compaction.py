@@ -20,6 +20,7 @@ from kafka_zk.log.files.checkpoint import read_offsets
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written
+from tests.support.markers import wait_for_markers
 from tests.support.processes import free_port, wait_until
 from tests.support.znodes import wait_until_unregistered
 from tests.support.zookeeper import eventually
@@ -53,7 +54,8 @@ class House:
             "log.cleaner.enable": str(cleaner).lower(),
             "offsets.topic.segment.bytes": "2000",
             "offsets.topic.num.partitions": "1",
-            "zookeeper.session.timeout.ms": "2000",
+            # A broker that lost its session on a busy machine would write, and be led, in another epoch.
+            "zookeeper.session.timeout.ms": "30000",
         }
         broker = kind(self.folder / f"broker-{len(self.running)}", self.zookeeper_connect, overrides=overrides)
         broker.port = self.port
@@ -64,6 +66,8 @@ class House:
         return clients
 
     def stop(self, clients: Librdkafka) -> None:
+        """Once nothing is left to be written: the next broker would write the markers of what is decided."""
+        wait_for_markers(clients.bootstrap)
         clients.close()
         self.running[-1].stop()
 

@@ -28,7 +28,7 @@ from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, ToolRun
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka
 from tests.support.masks import Excuse, Mask
-from tests.support.zookeeper import ZooKeeperServer, eventually
+from tests.support.zookeeper import ZooKeeperServer, eventually, fresh_chroot
 from tests.unit.tools.dump_log.golden import unpack_cases
 
 DUMP_LOG = "kafka.tools.DumpLogSegments"
@@ -290,7 +290,7 @@ def test_remote_log_metadata(tmp_path: Path) -> None:
 def test_a_directory_that_apache_has_just_written(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
     broker = ApacheBroker(
         tmp_path / "apache",
-        f"{zookeeper.connect}/dump-log",
+        fresh_chroot(zookeeper, "dump-log"),
         overrides={"log.segment.bytes": "20000", "log.index.interval.bytes": "500"},
     ).start()
     try:

@@ -69,7 +69,7 @@ def znodes(zookeeper_connect: str) -> str:
 
 @pytest.fixture
 def kinds(tmp_path: Path, data: Path, znodes: str) -> Iterator[dict[str, ApacheBroker | OurBroker]]:
-    same = {"log.dirs": str(data), "log.retention.ms": "-1", "zookeeper.session.timeout.ms": "2000"}
+    same = {"log.dirs": str(data), "log.retention.ms": "-1"}
     both: dict[str, ApacheBroker | OurBroker] = {
         "ours": OurBroker(tmp_path / "ours", znodes, overrides=same),
         "Apache": ApacheBroker(tmp_path / "apache", znodes, overrides=same),

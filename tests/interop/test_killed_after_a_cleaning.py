@@ -37,9 +37,8 @@ CONFIGS = {
 SELDOM = {
     "log.cleaner.backoff.ms": "100",
     "log.flush.offset.checkpoint.interval.ms": "3600000",
-    "zookeeper.session.timeout.ms": "2000",
 }
-UNCLEANED = {"log.cleaner.enable": "false", "zookeeper.session.timeout.ms": "2000"}
+UNCLEANED = {"log.cleaner.enable": "false"}
 
 
 def configure(clients: Librdkafka, name: str, value: str) -> None:

@@ -113,6 +113,7 @@ def test_a_full_listener_lets_the_next_wait_and_others_go_on(ports: dict[str, in
     assert third.is_answered()
 
 
+@pytest.mark.alone
 def test_a_listener_lets_in_as_many_a_second_as_it_may(ports: dict[str, int], crowd: list[Client]) -> None:
     began_s = time.monotonic()
     waited_s = []

@@ -42,7 +42,7 @@ def zk(zookeeper_connect: str) -> Iterator[KazooClient]:
 @pytest.fixture
 def kinds(tmp_path: Path, data: Path, zookeeper_connect: str) -> Iterator[dict[str, ApacheBroker | OurBroker]]:
     # The broker's own retention would delete records of 2023 at once; the doctor's retention.ms=-1 keeps them.
-    same = {"log.dirs": str(data), "log.retention.hours": "1", "zookeeper.session.timeout.ms": "2000"}
+    same = {"log.dirs": str(data), "log.retention.hours": "1"}
     both: dict[str, ApacheBroker | OurBroker] = {
         "ours": OurBroker(tmp_path / "ours", zookeeper_connect, overrides=same),
         "Apache": ApacheBroker(tmp_path / "apache", zookeeper_connect, overrides=same),

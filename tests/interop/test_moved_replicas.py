@@ -27,6 +27,7 @@ from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.chaos import IdempotentWriter, Worker
 from tests.support.librdkafka import Librdkafka, Written
+from tests.support.names import fresh
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 from tests.support.znodes import wait_until_unregistered
@@ -230,7 +231,7 @@ class Scene:
 
 @pytest.fixture
 def scene(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Scene]:
-    made = Scene(broker.bootstrap, request.node.originalname[:40].replace("_", "-"))
+    made = Scene(broker.bootstrap, fresh(request.node.originalname[:40].replace("_", "-")))
     yield made
     made.close()
 

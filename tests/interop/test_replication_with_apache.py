@@ -113,7 +113,7 @@ def test_our_broker_serves_a_topic_that_apaches_controller_gave_to_it_alone(clus
 def test_ours_follows_apache_takes_over_and_is_followed(cluster: MixedCluster) -> None:
     cluster.create("both", [APACHE, OURS])
     cluster.produce("both", values(0))
-    assert cluster.isr("both") == [OURS, APACHE]
+    wait_until(lambda: cluster.isr("both") == [OURS, APACHE], "both are in sync")
     wait_until(lambda: cluster.data(cluster.ours, "both") == cluster.data(cluster.apache, "both"), "equal bytes")
 
     cluster.create("fetched-at-once", [OURS, APACHE])

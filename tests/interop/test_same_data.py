@@ -37,7 +37,6 @@ class House:
         same = {
             "listeners": f"PLAINTEXT://{self.bootstrap}",
             "log.dirs": str(self.folder),
-            "zookeeper.session.timeout.ms": "2000",
         }
         apache = ApacheBroker(folder / "apache", zookeeper_connect, overrides=same)
         self.kinds: dict[str, ApacheBroker | OurBroker] = {

@@ -14,6 +14,7 @@ from tests.interop.test_replication_with_apache import APACHE, OURS, MixedCluste
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S
+from tests.support.markers import wait_for_markers
 from tests.support.processes import wait_until
 
 TOPIC = "in-transactions"
@@ -68,6 +69,7 @@ def test_readers_of_committed_data_see_the_same_from_each_leader(cluster: MixedC
     ending, open_one = begun(cluster, "aborted later", 2), begun(cluster, "open", 2)
     begun(cluster, "hidden by the open one", 1).commit_transaction(PATIENCE_S)
     ending.abort_transaction(PATIENCE_S)
+    wait_for_markers(cluster.bootstrap)
     cluster.produce(TOPIC, values(0, 5))
     wait_until(lambda: cluster.isr(TOPIC) == [OURS, APACHE], "both have everything")
     seen = read_to_the_end(cluster)
@@ -88,11 +90,12 @@ def test_readers_of_committed_data_see_the_same_from_each_leader(cluster: MixedC
     cluster.ours.start()
     wait_until(lambda: cluster.isr(TOPIC) == [OURS, APACHE], "ours is in sync again")
     open_one.abort_transaction(PATIENCE_S)
+    wait_for_markers(cluster.bootstrap)
     ended = [value for _, value in read_to_the_end(cluster)[0]]
     written = [value.decode() for value in values(0, 5)]
     assert ended == [*(f"committed {number}" for number in range(3)), "hidden by the open one 0", *written]
     wait_until(lambda: cluster.data(cluster.ours, TOPIC) == cluster.data(cluster.apache, TOPIC), "equal bytes")
-    assert aborted_in(cluster.ours) == aborted_in(cluster.apache)
+    wait_until(lambda: aborted_in(cluster.ours) == aborted_in(cluster.apache), "equal indexes of aborted transactions")
 
 
 def aborted_in(broker: ApacheBroker | OurBroker) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.support.processes import POLL_S
 from tests.support.raw_client import RawClient
 from tests.support.wire import wait_for_brokers
 
@@ -77,12 +78,21 @@ class Librdkafka:
         """A new topic; `max_message_bytes=10` is its config max.message.bytes. It keeps records of any age."""
         name = f"topic-{next(self._topics)}"
         given = {"retention.ms": "-1"} | {key.replace("_", "."): str(value) for key, value in configs.items()}
-        created = self.admin.create_topics([NewTopic(name, partitions, 1, config=given)], operation_timeout=PATIENCE_S)
-        try:
-            created[name].result(PATIENCE_S)
-        except TimeoutError as error:
-            raise AssertionError(f"{name} was not created after {PATIENCE_S} s; librdkafka: {self.errors}") from error
-        return name
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            wanted = [NewTopic(name, partitions, 1, config=given)]
+            created = self.admin.create_topics(wanted, operation_timeout=PATIENCE_S)
+            try:
+                created[name].result(PATIENCE_S)
+                return name
+            except TimeoutError as error:
+                text = f"{name} was not created after {PATIENCE_S} s; librdkafka: {self.errors}"
+                raise AssertionError(text) from error
+            except KafkaException as error:
+                # Between two controllers, as when a busy machine cost the broker its session; Java's client asks again.
+                if error.args[0].code() != KafkaError.NOT_CONTROLLER or time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_S)
 
     def write(self, topic: str, records: Iterable[Written], **settings: object) -> list[Message]:
         """Produce; every record must be acknowledged. The delivery reports, in the order they came."""

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import NewTopic
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.errors import KafkaException, SaslAuthenticationException, UnsupportedSaslMechanismException
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from tests.integration.security.sasl_broker import OAUTH_MODULE, PLAIN_MODULE, PREFIX, SCRAM_MODULE, sasl_overrides
 from tests.integration.security.test_sasl_clients import add_scram_user
 from tests.support.broker import OurBroker
+from tests.support.known_topics import wait_until_led
+from tests.support.names import fresh
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 SESSION_MS = 2_000
@@ -61,7 +64,7 @@ def login(broker: OurBroker, mechanism: str, jaas: str | None = None) -> dict[st
 @pytest.mark.parametrize("mechanism", JAAS)
 def test_sessions_are_renewed_while_records_flow(broker: OurBroker, mechanism: str) -> None:
     """(security 12.26) Three sessions long, ten of the short ones of PLAIN: nothing of it reaches the user."""
-    topic = f"renewed-{mechanism.lower()}"
+    topic = fresh(f"renewed-{mechanism.lower()}")
     config = login(broker, mechanism)
     read = 0
     with (
@@ -79,6 +82,8 @@ def test_sessions_are_renewed_while_records_flow(broker: OurBroker, mechanism: s
             }
         ) as consumer,
     ):
+        admin.create_topics([NewTopic(topic, 1, 1)])
+        wait_until_led(config, topics=(topic,))
         consumer.subscribe([topic])
         until = time.monotonic() + 3.2 * SESSION_MS / 1000
         sent = 0
@@ -120,11 +125,12 @@ def test_a_client_without_a_login_is_told_what_to_give(broker: OurBroker) -> Non
 def test_a_tool_logs_in_by_its_command_config(broker: OurBroker, tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("".join(f"{key}={value}\n" for key, value in login(broker, "SCRAM-SHA-256").items()))
+    topic = fresh("by-tool")
     tool = [sys.executable, "-m", "kafka_zk.tools.topics", "--bootstrap-server", broker.bootstrap]
     ran = subprocess.run(
-        [*tool, "--command-config", str(config), "--create", "--topic", "by-tool"],
+        [*tool, "--command-config", str(config), "--create", "--topic", topic],
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert (ran.returncode, ran.stdout) == (0, "Created topic by-tool.\n"), ran.stderr
+    assert (ran.returncode, ran.stdout) == (0, f"Created topic {topic}.\n"), ran.stderr

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.broker import OurBroker
 from tests.support.certificates import PASSWORD, CertificateAuthority, Stores
+from tests.support.names import fresh
 from tests.support.processes import free_port, wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -81,13 +82,14 @@ def test_brokers_replicate_over_tls(brokers: list[OurBroker], stores: Stores) ->
     settings = client_settings(brokers, stores)
     admin = AdminClient(settings)
     wait_until(lambda: len(admin.list_topics(timeout=10).brokers) == 2, "both brokers are known")
-    admin.create_topics([NewTopic("t", 3, 2)])["t"].result(30)
+    topic = fresh("t")
+    admin.create_topics([NewTopic(topic, 3, 2)])[topic].result(30)
     producer = Producer(settings | {"acks": "all", "enable.idempotence": "true"})
     for number in range(RECORDS):
-        producer.produce("t", b"v%d" % number, b"k%d" % number)
+        producer.produce(topic, b"v%d" % number, b"k%d" % number)
     assert producer.flush(30) == 0
-    consumer = Consumer(settings | {"group.id": "g", "auto.offset.reset": "earliest"})
-    consumer.subscribe(["t"])
+    consumer = Consumer(settings | {"group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
     read: set[bytes] = set()
 
     def have_all() -> bool:
@@ -98,8 +100,12 @@ def test_brokers_replicate_over_tls(brokers: list[OurBroker], stores: Stores) ->
 
     wait_until(have_all, "every record is read")
     consumer.close()
-    partitions = admin.list_topics("t", timeout=10).topics["t"].partitions.values()
-    assert [sorted(partition.isrs) for partition in partitions] == [[0, 1]] * 3
+
+    def isrs() -> list[list[int]]:
+        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions.values()
+        return [sorted(partition.isrs) for partition in partitions]
+
+    wait_until(lambda: isrs() == [[0, 1]] * 3, "both replicas are in sync")
 
 
 def test_a_client_without_a_certificate_is_refused(brokers: list[OurBroker], stores: Stores) -> None:
@@ -108,7 +114,8 @@ def test_a_client_without_a_certificate_is_refused(brokers: list[OurBroker], sto
     }
     with pytest.raises(KafkaException):
         AdminClient(settings).list_topics(timeout=5)
-    assert "(SSL handshake failed)" in (brokers[0].folder / "logs" / "server.log").read_text()
+    log = brokers[0].folder / "logs" / "server.log"
+    wait_until(lambda: "(SSL handshake failed)" in log.read_text(), "the refusal is logged")
 
 
 def test_a_broker_that_its_own_stores_do_not_believe_does_not_start(
