@@ -17,6 +17,8 @@ from tests.support.maven import APPS, CLIENTS_4, KAFKA_2_8, KAFKA_3_4, ORACLE, j
 from tests.support.one_at_a_time import one_at_a_time
 from tests.support.processes import ChildProcess, accepts_connections, free_port
 
+START_S = 180
+"""A JVM that shares two cores with other ones takes its time."""
 JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 LOG4J = """log4j.rootLogger={level}, stderr
 log4j.logger.kafka={level}
@@ -167,7 +169,7 @@ class ApacheBroker:
 
     def wait_ready(self) -> ApacheBroker:
         """Until it serves, when it was launched."""
-        self.process.wait_ready(lambda: accepts_connections(self.port), "Apache Kafka accepts connections")
+        self.process.wait_ready(lambda: accepts_connections(self.port), "Apache Kafka accepts connections", START_S)
         return self
 
     def stop(self) -> None:

@@ -19,6 +19,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from tests.support.apache import ApacheBroker, java
 from tests.support.broker import OurBroker
 from tests.support.certificates import PASSWORD, CertificateAuthority, Stores
+from tests.support.known_topics import wait_until_led
 from tests.support.processes import free_port, wait_until
 
 APACHE, OURS = 1, 2
@@ -87,6 +88,18 @@ class Cluster:
         """One partition, led by `leader` and followed by the other."""
         other = APACHE if leader == OURS else OURS
         self.admin.create_topics([NewTopic(topic, 1, replica_assignment=[[leader, other]])])[topic].result(30)
+        wait_until_led(*map(self._properties, self.brokers), topics=(topic,))
+
+    def _properties(self, broker_id: int) -> dict[str, str]:
+        """Of our clients and Java's."""
+        return {
+            "bootstrap.servers": self.bootstrap(broker_id),
+            "security.protocol": "SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.client.ca_pem),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.client.keystore_pem),
+        }
 
     def isr(self, topic: str) -> set[int]:
         return set(self.admin.list_topics(topic, timeout=20).topics[topic].partitions[0].isrs)

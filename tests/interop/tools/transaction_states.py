@@ -18,6 +18,8 @@ from kafka_zk.protocol.messages import produce
 from kafka_zk.protocol.types import TopicPartition
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
+from tests.support.known_topics import wait_until_led
+from tests.support.markers import wait_for_markers
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 from tests.unit.log.given import produced
@@ -74,6 +76,8 @@ def fill(bootstraps: dict[int, str]) -> list[Producer]:
         admin.create_topics(
             [NewTopic(name, assignment=replicas, configs={"retention.ms": "-1"}) for name, replicas in TOPICS.items()]
         )
+        for topic, replicas in TOPICS.items():
+            wait_until_led(*bootstraps.values(), topics=(topic,), partitions=len(replicas))
         for transactional_id, end in (("committed", "commit_transaction"), ("aborted", "abort_transaction")):
             getattr(begun(bootstrap, transactional_id, TopicPartition("orders", 0)), end)(30)
         open_ones = [
@@ -81,6 +85,7 @@ def fill(bootstraps: dict[int, str]) -> list[Producer]:
             begun(bootstrap, "a-transactional-id-that-is-wider-than-its-heading", TopicPartition("quiet", 0)),
             initialized(bootstrap, "empty"),
         ]
+        wait_for_markers(bootstrap)
         committed = admin.describe_transactions(["committed"])["committed"]
         assert not isinstance(committed, Exception), committed
     then_ms = time.time_ns() // 1_000_000 - HOUR_MS
