@@ -242,7 +242,15 @@ def _until_in_time(call: Callable[[], object]) -> None:
 def test_a_coordinator_that_dies_in_between_costs_no_transaction(
     broker: Broker, chroot: str, produce: Produce, consumers: Consumers, topic: str
 ) -> None:
-    producer = produce("survives", reconnect_backoff_max_ms=100)
+    # What times out meanwhile is another test's: a JVM that starts on a busy machine may take a minute.
+    patience_ms = 600_000
+    producer = produce(
+        "survives",
+        reconnect_backoff_max_ms=100,
+        transaction_timeout_ms=patience_ms,
+        delivery_timeout_ms=patience_ms,
+        max_block_ms=patience_ms,
+    )
     producer.init_transactions()
     for number in range(2):
         producer.begin_transaction()
