@@ -1,7 +1,8 @@
 """kafka-reassign-partitions.sh: moves replicas of partitions between brokers and between log directories.
 
 `--bootstrap-server` asks brokers as Apache Kafka 3.9's tool does; the legacy `--zookeeper host:port[/chroot]` reads and
-writes ZooKeeper itself as that of 2.8 did. Options, texts, streams and exit codes are Apache's.
+writes ZooKeeper itself as that of 2.8 did. Options, texts, streams and exit codes are Apache's. `--drain` and
+`--balance` are not in Apache's tool.
 Source: org.apache.kafka.tools.reassign.ReassignPartitionsCommand (3.9), kafka.admin.ReassignPartitionsCommand (2.8).
 """
 
@@ -23,6 +24,10 @@ TOOL = "reassign_partitions"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if names(given, "drain") or names(given, "balance"):
+        from kafka_zk.tools.reassign_partitions.spread_command import main as main_of_spread
+
+        return main_of_spread(given)
     if names(given, "zookeeper"):
         from kafka_zk.tools.reassign_partitions.zookeeper import main as main_with_zookeeper
 
