@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
-from tests.interop.chains.cluster import APACHE_ONLY, CLUSTERS, OURS, Cluster
+from tests.interop.chains.cluster import APACHE_ONLY, CLUSTERS, MIXED, OURS, Cluster
 from tests.interop.test_apps import STREAMS, started
 from tests.support.apache import classpath_with_apps, java
 from tests.support.broker import OurBroker
@@ -36,13 +36,15 @@ CONNECT_SETTINGS = {
     "exactly.once.source.support": "enabled",
     **{f"{kind}.storage.replication.factor": "2" for kind in ("config", "offset", "status")},
 }
+STARTS_S = 5 * PATIENCE_S
+"""Within which an application has started, or taken over from one that was killed; on a busy machine, too."""
 RECORDS_BETWEEN = 300
 """That are committed before each kill."""
-BESIDE = pytest.param(APACHE_ONLY, marks=pytest.mark.slow)
-"""The same on Apache's brokers."""
+BESIDE = [pytest.param(kind, marks=pytest.mark.slow) for kind in (APACHE_ONLY, MIXED)]
+"""The same on Apache's brokers, and on one of Apache's and one of ours, which are killed in turn."""
 
 
-@pytest.fixture(params=[BESIDE, OURS])
+@pytest.fixture(params=[OURS, *BESIDE])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path, zookeeper_connect: str) -> Iterator[Cluster]:
     built = Cluster(tmp_path, zookeeper_connect, CLUSTERS[request.param])
     yield built
@@ -76,7 +78,7 @@ class Committed:
     def wait_for_more(self, what: str) -> None:
         """Until more is committed, and a transaction is open that has written something already."""
         wanted = len(self._read) + RECORDS_BETWEEN
-        wait_until(lambda: len(self.read()) >= wanted, f"{what}: more records are committed", 2 * PATIENCE_S)
+        wait_until(lambda: len(self.read()) >= wanted, f"{what}: more records are committed", STARTS_S)
         wait_until(self._is_one_open, f"{what}: a transaction is open", 2 * PATIENCE_S)
 
     def _is_one_open(self) -> bool:
