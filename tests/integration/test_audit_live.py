@@ -85,8 +85,9 @@ def test_a_diverged_replica_of_a_running_cluster_is_found(brokers: list[OurBroke
     victim.start()
     wait_until(lambda: in_sync_everywhere(brokers[0]), "the diverged replica is in sync again")
     job = PipelineJob(tmp_path / "diverged", *audit, "--report", str(tmp_path / "report"))
-    job.start()
-    assert job.process.wait(240) == 2, job.process.output()
+    with job:
+        job.start()
+        assert job.wait() == 2, job.process.output()
     rows = pyarrow.dataset.dataset(tmp_path / "report", format="parquet").to_table().to_pylist()
     found = {
         (row["severity"], row["kind"], row["partition"], row["first_offset"], row["last_offset"]): row["what"]

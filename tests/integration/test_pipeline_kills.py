@@ -54,17 +54,18 @@ def job_of(chance: random.Random, broker: OurBroker, topic: str, folder: Path) -
 def test_an_archive_outlives_worker_broker_ctrl_c_and_driver(broker: OurBroker, topic: str, tmp_path: Path) -> None:
     given = ("--bootstrap-server", broker.bootstrap, "--topics", topic, "--max-offsets-per-trigger", "600")
     job = PipelineJob(tmp_path, "archive", *given, "--path", str(tmp_path / "data"))
-    job.start()
-    for victim in ("worker", "broker", "Ctrl-C", "driver"):
-        wait_for_the_next_batch(job, tmp_path / "data" / "_checkpoint")
-        if victim == "Ctrl-C":
-            assert job.interrupt() == 130
-            assert job.process.output().splitlines()[-1] == CTRL_C
-        else:
-            kill_one(victim, job, broker, random.Random(0))
-        if not job.process.is_running:
-            job.start()
-    assert job.process.wait(240) == 0, job.process.output()
+    with job:
+        job.start()
+        for victim in ("worker", "broker", "Ctrl-C", "driver"):
+            wait_for_the_next_batch(job, tmp_path / "data" / "_checkpoint")
+            if victim == "Ctrl-C":
+                assert job.interrupt() == 130
+                assert job.process.output().splitlines()[-1] == CTRL_C
+            else:
+                kill_one(victim, job, broker, random.Random(0))
+            if not job.process.is_running:
+                job.start()
+        assert job.wait() == 0, job.process.output()
     assert "Traceback" not in job.process.output()
     assert_each_record_is_there_once(tmp_path)
 

@@ -216,10 +216,10 @@ def test_a_driver_that_is_killed_again_and_again_copies_each_record_once(
                 f"a {share}th is copied",
                 4 * PATIENCE_S,
             )
-            driver.kill()
+            driver.kill_all()
             shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
         driver.start()
         assert driver.wait(4 * int(PATIENCE_S)) == 0, driver.output()
     finally:
-        driver.kill()
+        driver.kill_all()
     assert values(consumers, topic) == expected

@@ -24,7 +24,10 @@ FOR_SHORT_LIVES = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialG
 
 
 class PipelineJob:
-    """kafka-pipeline.sh with some arguments; every run appends to one log."""
+    """kafka-pipeline.sh with some arguments; every run appends to one log.
+
+    Use it in a `with`, or through what ends it: a wait that gives up must leave no JVM behind.
+    """
 
     def __init__(
         self, folder: Path, *arguments: str, master: str = "local[2,4]", env: Mapping[str, str] | None = None
@@ -33,11 +36,28 @@ class PipelineJob:
         command = [sys.executable, "-P", "-m", "kafka_zk.tools.pipeline", *arguments, "--master", master]
         self.process = ChildProcess(command, folder / "job.log", {**FOR_SHORT_LIVES, **(env or {})})
 
+    def __enter__(self) -> PipelineJob:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """All that it has started, if it still runs."""
+        if self.process.is_running:
+            self.kill_driver()
+
     def run(self) -> None:
         """To its end, which must be a good one."""
-        self.process.start()
-        code = self.process.wait(PATIENCE_S)
+        with self:
+            self.process.start()
+            code = self.wait()
         assert code == 0, self.process.output()
+
+    def wait(self) -> int:
+        """Until it ends by itself; its exit code. A job that does not is ended, with all that it has started."""
+        self.wait_for(lambda: False, "the job ends")
+        return self.process.wait()
 
     def start(self) -> None:
         self.process.start()
@@ -45,7 +65,11 @@ class PipelineJob:
     def wait_for(self, condition: object, what: str) -> bool:
         """Until `condition()` holds; False when the job ended before."""
         assert callable(condition)
-        wait_until(lambda: condition() or not self.process.is_running, what, PATIENCE_S)
+        try:
+            wait_until(lambda: condition() or not self.process.is_running, what, PATIENCE_S)
+        except AssertionError as error:
+            self.end()
+            raise AssertionError(f"{error}; so far the job has written:\n{self.process.output()}") from None
         return self.process.is_running
 
     def kill_driver(self) -> None:
@@ -91,15 +115,16 @@ def run_among_kills(
     """
     killed: list[str] = []
     victim = first
-    for _ in range(runs):
-        job.start()
-        while len(killed) < kills and moment():
-            kill_one(victim, job, broker, chance)
-            killed.append(victim)
-            victim = chance.choice(VICTIMS)
-        if job.process.wait(PATIENCE_S) == 0:
-            assert killed, "nobody was killed"
-            return killed
+    with job:
+        for _ in range(runs):
+            job.start()
+            while len(killed) < kills and moment():
+                kill_one(victim, job, broker, chance)
+                killed.append(victim)
+                victim = chance.choice(VICTIMS)
+            if job.wait() == 0:
+                assert killed, "nobody was killed"
+                return killed
     raise AssertionError(f"the job did not end well in {runs} runs:\n{job.process.output()}")
 
 

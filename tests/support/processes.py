@@ -186,6 +186,12 @@ class ChildProcess:
     def kill(self) -> None:
         self.stop(signal.SIGKILL)
 
+    def kill_all(self) -> None:
+        """It and what it has started, if it still runs."""
+        if self.is_running:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
+
     def output(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 

@@ -32,11 +32,12 @@ def is_one_cluster(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
     """Whether both are the same cluster, by its id."""
     if first["bootstrap.servers"] == second["bootstrap.servers"]:
         return True
-    ids = []
-    for properties in (first, second):
-        with AdminClient(resolved(properties)) as admin:
-            ids.append(admin.describe_cluster().cluster_id)
-    return ids[0] == ids[1]
+    return cluster_id(first) == cluster_id(second)
+
+
+def cluster_id(properties: Mapping[str, str]) -> str:
+    with AdminClient(resolved(properties)) as admin:
+        return admin.describe_cluster().cluster_id
 
 
 def topic_names(properties: Mapping[str, str]) -> list[str]:
@@ -53,9 +54,10 @@ def partition_counts(
     return {name: len(topic.partitions) for name, topic in _described(properties, topics, known).items()}
 
 
-def topic_ids(properties: Mapping[str, str], topics: Iterable[str]) -> dict[str, str]:
-    """As text, of the topics that are there and have one; a topic that is recreated has another."""
-    described = _described(properties, topics, ())
+def topic_ids(properties: Mapping[str, str], topics: Iterable[str], *, known: Collection[str] = ()) -> dict[str, str]:
+    """As text, of the topics that are there and have one; a topic that is recreated has another. Waits for those of
+    `known` as `partition_counts` does."""
+    described = _described(properties, topics, known)
     return {name: str(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
 
 

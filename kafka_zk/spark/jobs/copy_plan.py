@@ -169,7 +169,7 @@ def check_topic_ids(noted: Mapping[str, str], found: Mapping[str, str], where: s
     for topic, topic_id in sorted(noted.items()):
         if found.get(topic, topic_id) != topic_id:
             raise JobError(
-                f"topic {topic} of {where} was deleted and created again since this copy began; use a new checkpoint"
+                f"topic {topic} of {where} was deleted and created again since this job began; use a new checkpoint"
             )
 
 

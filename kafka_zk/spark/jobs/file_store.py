@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_zk.spark.jobs.file_replacement import replace_local, replace_remote
+from kafka_zk.spark.jobs.file_replacement import create_local, create_remote, replace_local, replace_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,6 +101,14 @@ class FileStore:
             replace_local(Path(at.toUri().getPath()), text.encode())
         else:
             replace_remote(self._jvm, self._gateway, self._configuration, self._fs, at, text.encode())
+
+    def write_new(self, name: str, text: str) -> bool:
+        """As `write`, unless there is such a file: then it stays, and the answer is False. Of two writers one wins, but
+        in an object store without rename, which may let the later one win when both have begun."""
+        at = self._fs.makeQualified(self._at(name))
+        if self._fs.getUri().getScheme() == "file":
+            return create_local(Path(at.toUri().getPath()), text.encode())
+        return create_remote(self._jvm, self._gateway, self._configuration, self._fs, at, text.encode())
 
     def data_files(self) -> Iterator[str]:
         """Paths of all files below that Spark's readers would read: no name on the way begins with an underscore or a

@@ -36,6 +36,7 @@ from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import read_stream, source_options
 from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
+from kafka_zk.spark.jobs.target_identity import claim_target
 from kafka_zk.spark.sources.kafka.exactly_once import TRANSACTION_TIMEOUT_MS
 from kafka_zk.spark.sources.subscription import read_subscription
 
@@ -70,6 +71,7 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
     refuse_own_source(read, source, target, *(rename.get(topic, topic) for topic in settings.texts("topics")))
     state = FileStore(session, f"{checkpoint}/mirrored")
     claim_offsets_path(state, FileStore(session, offsets_path))
+    claim_cluster(state, target)
     make = MakeTopics(settings.mapping("topic-config")) if settings.flag("create-topics") else None
 
     def copy(records: DataFrame, batch_id: int) -> None:
@@ -153,10 +155,16 @@ def claim_offsets_path(state: FileStore, table: FileStore) -> None:
             f"{table.root} holds the offsets of a mirror with another checkpoint; "
             "use another offsets-path, or delete that one"
         )
-    if state.read(OWNER) is None:
-        state.write(OWNER, own)
-    if owner is None:
-        table.write(OWNER, own)
+    if state.read(OWNER) is None and not state.write_new(OWNER, own):
+        # Two runs of it have begun in the same moment: one name for both, by which the later one fences the other.
+        own = state.read(OWNER) or own
+    if owner is None and not table.write_new(OWNER, own) and table.read(OWNER) != own:
+        raise JobError(f"{table.root} was just taken by a mirror with another checkpoint; use another offsets-path")
+
+
+def claim_cluster(state: FileStore, target: dict[str, str]) -> None:
+    """Blocks. Raise JobError if earlier batches went to another cluster, before any topic is created there."""
+    claim_target(state, target, has_begun=any(".note-" in name for name in state.names()))
 
 
 def check_source(state: FileStore, source: dict[str, str], topics: set[str]) -> None:

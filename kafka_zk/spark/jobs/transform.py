@@ -29,8 +29,10 @@ from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_stream, source_options
+from kafka_zk.spark.jobs.sink_owner import NONE, OFFSETS, last_batch
 from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
+from kafka_zk.spark.jobs.target_identity import claim_target
 from kafka_zk.spark.jobs.writing import as_records
 from kafka_zk.spark.settings.jobs import EXACTLY_ONCE
 from kafka_zk.spark.sources.subscription import read_subscription
@@ -73,8 +75,14 @@ def _run_alone(session: SparkSession, settings: Settings, store: FileStore | Non
         sweep(store)
     elif settings.has("to-table"):
         _claim_table(session, settings)
-    claim_destination(FileStore(session, _checkpoint(settings)), destination_of(topic, settings.text("to-table")))
+    checkpoint = FileStore(session, _checkpoint(settings))
+    claim_destination(checkpoint, destination_of(topic, settings.text("to-table")))
+    if topic:
+        claim_topic(checkpoint, settings)
     progress = run_to_end(lambda: _start(result, settings), "transform", committer(settings))
+    if topic:
+        # Rows are sent by name: if another topic has it by now, they are not all in one place.
+        claim_topic(checkpoint, settings)
     if store is not None:
         sweep(store)
     where = settings.text("to-path") or settings.text("to-table") or f"topic {settings.text('to-topic')}"
@@ -140,6 +148,12 @@ def _checkpoint(settings: Settings) -> str:
     if not settings.has("to-path"):
         raise JobError("a transform to a topic or a table requires a checkpoint")
     return f"{settings.text('to-path')}/_checkpoint"
+
+
+def claim_topic(checkpoint: FileStore, settings: Settings) -> None:
+    """Blocks. Note the topic and its cluster. Raises JobError if the checkpoint has written to others."""
+    has_begun = last_batch(checkpoint.names(OFFSETS)) > NONE
+    claim_target(checkpoint, _target(settings), [settings.text("to-topic")], has_begun=has_begun)
 
 
 def _claim_table(session: SparkSession, settings: Settings) -> None:

@@ -49,6 +49,16 @@ def divide(ranges: Iterable[OffsetRange], *, min_partitions: int | None, max_rec
     return divided
 
 
+def left_of(
+    piece: OffsetRange, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> OffsetRange:
+    """What of a piece lies between its partition's start and end; empty where nothing does or neither is known."""
+    partition, start, end = piece
+    first, behind_last = starts.get(partition, end), ends.get(partition, start)
+    kept_start = min(max(start, first), end)
+    return OffsetRange(partition, kept_start, max(kept_start, min(end, behind_last)))
+
+
 def _share(of: OffsetRange, total: int, count: int) -> int:
     """Java's Math.round: halves go up."""
     return max(1, int(of.size / total * count + 0.5))

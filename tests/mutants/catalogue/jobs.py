@@ -413,4 +413,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    return AnotherRunError.__name__ in text\n",
         tests="tests/unit/spark/test_failures.py -k taken_over",
     ),
+    Mutant(
+        breaks="a transform goes on in the cluster that it has written to",
+        file="kafka_zk/spark/jobs/target_identity.py",
+        old="    if noted.cluster_id and found != noted.cluster_id:\n",
+        new="    if False:\n",
+        tests="tests/unit/spark/test_target_identity.py -k another_cluster",
+    ),
+    Mutant(
+        breaks="a checkpoint of before remembers where it writes to",
+        file="kafka_zk/spark/jobs/target_identity.py",
+        old="    if now != text:\n",
+        new="    if text is not None and now != text:\n",
+        tests="tests/unit/spark/test_target_identity.py -k of_before",
+    ),
+    Mutant(
+        breaks="a target that is gone is not waited for until brokers create another",
+        file="kafka_zk/spark/jobs/target_identity.py",
+        old="    if gone := sorted(known.keys() - ids):\n",
+        new="    if gone := sorted(ids.keys() - ids):\n",
+        tests="tests/unit/spark/test_target_identity.py -k made_anew_or_deleted",
+    ),
+    Mutant(
+        breaks="two runs of a mirror that begin in the same moment have one transactional id",
+        file="kafka_zk/spark/jobs/mirror.py",
+        old="        own = state.read(OWNER) or own\n",
+        new="        pass\n",
+        tests="tests/unit/spark/test_mirror_notes.py -k same_moment",
+    ),
 )

@@ -349,4 +349,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/spark/test_mirror_notes.py -k cuts_none",
     ),
+    Mutant(
+        breaks="a batch that is done again is divided among tasks as it was",
+        file="kafka_zk/spark/sources/kafka/stream_reader.py",
+        old="        planned = self._planner.plan(bounds, dict(until.offsets))\n",
+        new="        planned = self._planner.plan(begins, ends)\n",
+        tests="tests/unit/spark/sources/test_planning.py -k done_again_gives",
+    ),
 )

@@ -47,6 +47,13 @@ class State(dict[str, str]):
         self[name] = text
         self.on_write()
 
+    def write_new(self, name: str, text: str) -> bool:
+        self.on_write()
+        if name in self:
+            return False
+        self.write(name, text)
+        return True
+
     def reads_from(self, _: object) -> bool:
         return False
 

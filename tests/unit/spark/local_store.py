@@ -27,6 +27,12 @@ class LocalStore:
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
         (self.root / name).write_text(text)
 
+    def write_new(self, name: str, text: str) -> bool:
+        if self.exists(name):
+            return False
+        self.write(name, text)
+        return True
+
     def data_files(self) -> Iterator[str]:
         for path in sorted(self.root.rglob("*")):
             if path.is_file() and not any(part[0] in "_." for part in path.relative_to(self.root).parts):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.spark.jobs.file_replacement import replace_local
+from kafka_zk.spark.jobs.file_replacement import create_local, replace_local
 
 EFFECTS = ("mkdir", "fsync", "unlink", "replace", "fsync")
 
@@ -61,3 +61,11 @@ def test_a_crash_at_any_moment_leaves_the_old_text_or_the_new(
     replace_local(tmp_path / "state", b"once more")
     assert (tmp_path / "state").read_bytes() == b"once more"
     assert not (tmp_path / ".state.crc").exists(), "a checksum of another text would hide the new one"
+
+
+def test_a_file_that_is_there_is_not_created_again(tmp_path: Path) -> None:
+    at = tmp_path / "folder" / "state"
+    assert create_local(at, b"first")
+    assert not create_local(at, b"second")
+    assert at.read_bytes() == b"first"
+    assert [path.name for path in at.parent.iterdir()] == ["state"]

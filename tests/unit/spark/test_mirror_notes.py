@@ -62,6 +62,33 @@ def test_a_claim_that_was_cut_off_between_its_two_notes_goes_on() -> None:
     claim(state, Folder())
 
 
+def test_two_runs_that_begin_in_the_same_moment_have_one_name() -> None:
+    """It is their transactional.id: under two names neither would fence the other, and batches come twice."""
+    state, table = Folder(), Folder()
+    seen: list[str | None] = []
+
+    def other_run() -> None:
+        state.on_write = lambda: None
+        claim(state, table)
+        seen.append(state["_mirror"])
+
+    state.on_write = other_run
+    claim(state, table)
+    assert seen == [state["_mirror"]] == [table["_mirror"]]
+
+
+def test_of_two_mirrors_that_take_one_folder_of_offsets_in_the_same_moment_one_is_refused() -> None:
+    table = Folder()
+
+    def other_mirror() -> None:
+        table.on_write = lambda: None
+        claim(Folder(), table)
+
+    table.on_write = other_mirror
+    with pytest.raises(JobError, match="was just taken by a mirror with another checkpoint"):
+        claim(Folder(), table)
+
+
 @pytest.mark.parametrize("rename", [{}, {"a": "b"}, {"a": "b", "b": "a"}])
 def test_a_mirror_onto_itself_is_refused_before_anything_is_noted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rename: dict[str, str]

@@ -25,7 +25,7 @@ from kafka_zk.spark.sources.kafka.planner import NOWHERE, NotThere, Offsets, Pla
 from kafka_zk.spark.sources.kafka.reading import KafkaInputPartition, input_partitions, read_piece
 from kafka_zk.spark.sources.kafka.settings import ReadSettings
 from kafka_zk.spark.sources.kafka.transaction_ends import whole_ends
-from kafka_zk.spark.sources.ranges import limited, ranges_between
+from kafka_zk.spark.sources.ranges import left_of, limited, ranges_between
 from kafka_zk.spark.sources.stream_offsets import StreamOffsets, decode
 
 
@@ -97,13 +97,16 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if since == until:
             return []
         starts = self._still_there(since, until)
-        gone_since_planned = until.replaced(self._planner.partitions_since(until)[1])
+        there, ids = self._planner.partitions_since(until)
+        gone_since_planned = until.replaced(ids)
         for topic in gone_since_planned:
             self._planner.made_anew(topic)
         starts = {each: offset for each, offset in starts.items() if each.topic not in gone_since_planned}
         ends = dict(until.without(gone_since_planned).offsets)
-        for gone in sorted(starts.keys() - ends.keys()):
-            self._planner.lost(f"Partition {gone} no longer exists; it was read up to offset {starts[gone]}.")
+        deleted = set(filter(self._settings.subscription.has, ends.keys() - there))
+        ends = {each: end for each, end in ends.items() if each not in deleted}
+        for gone in sorted((starts.keys() | deleted) - ends.keys()):
+            self._planner.lost(f"Partition {gone} no longer exists; it was read up to offset {starts.get(gone, 0)}.")
         begins = {each: begin for each, begin in self._with_new_partitions(starts, ends).items() if each in ends}
         for each in sorted(begins):
             if each not in starts and begins[each] > 0:
@@ -113,7 +116,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     f"The end of partition {each} moved back from offset {begins[each]} to {ends[each]}."
                 )
         begins, ends = self._planner.checked(begins, ends, self._planner.latest(begins))
-        return input_partitions(self._planner.plan(begins, ends), until.topic_ids)
+        # Divided by the batch's own bounds: a repeated batch gives each task what it had, less what is gone since. Else
+        # its rows would come to others, which know nothing of what was written of them.
+        bounds = {**dict.fromkeys(until.offsets, 0), **since.without(since.replaced(until.topic_ids)).offsets}
+        planned = self._planner.plan(bounds, dict(until.offsets))
+        return input_partitions([left_of(piece, begins, ends) for piece in planned], until.topic_ids)
 
     def read(self, partition: KafkaInputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         return read_piece(self._settings, partition)
