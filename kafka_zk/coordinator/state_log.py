@@ -76,6 +76,7 @@ class StateLog:
         self._timeout_ms = timeout_ms
         self._codec = codec
         self._turns: dict[int, Turn] = {}
+        self._partitions: dict[int, TopicPartition] = {}
 
     def append(
         self,
@@ -123,7 +124,10 @@ class StateLog:
         guard: VerificationGuard | None = None,
         timeout_ms: int | None = None,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
-        leadership = self._replica_manager.leadership_of(TopicPartition(self._topic, partition))
+        topic_partition = self._partitions.get(partition)
+        if topic_partition is None:
+            topic_partition = self._partitions[partition] = TopicPartition(self._topic, partition)
+        leadership = self._replica_manager.leadership_of(topic_partition)
         if leadership is None:
             return [AppendFailure(NotLeaderOrFollower())]
         if producer is not NO_PRODUCER and (producer.producer_id < 0 or producer.producer_epoch < 0):
@@ -142,8 +146,9 @@ class StateLog:
             turn = self._turns.get(partition)
             if turn is None:
                 turn = self._turns[partition] = Turn()
+            has_to_wait = turn.is_taken
             with turn:
-                if self._replica_manager.leadership_of(TopicPartition(self._topic, partition)) != leadership:
+                if has_to_wait and self._replica_manager.leadership_of(topic_partition) != leadership:
                     # The state was reloaded since: decisions on the old one no longer apply.
                     return [AppendFailure(NotLeaderOrFollower())]
                 return self._replica_manager.append_records(

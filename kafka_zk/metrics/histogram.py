@@ -66,7 +66,17 @@ class Histogram:
         for value, times in tally:
             bucket = bucket_of(value)
             weights[bucket] = weights.get(bucket, 0.0) + times * weight
-            self._add_moments(value, times)
+            if self.count == 0:
+                self._min = self._max = value
+            elif value < self._min:
+                self._min = value
+            elif value > self._max:
+                self._max = value
+            self.count += times
+            # Welford's update for `times` equal values at once.
+            delta = value - self._mean
+            self._mean += delta * times / self.count
+            self._m2 += delta * (value - self._mean) * times
 
     def quantiles(self) -> list[float]:
         """The values of QUANTILES, 0.0 when nothing was recorded."""
@@ -94,17 +104,6 @@ class Histogram:
             "Min": float(self._min),
             "StdDev": deviation,
         }
-
-    def _add_moments(self, value: float, times: int) -> None:
-        if self.count == 0:
-            self._min = self._max = value
-        self._min = min(self._min, value)
-        self._max = max(self._max, value)
-        self.count += times
-        # Welford's update for `times` equal values at once.
-        delta = value - self._mean
-        self._mean += delta * times / self.count
-        self._m2 += delta * (value - self._mean) * times
 
     def _rescale(self, now_ms: int) -> None:
         factor = math.exp(-_ALPHA * (now_ms - self._landmark_ms) / 1000)

@@ -12,8 +12,8 @@ Source      RequestChannel.Request.updateRequestMetrics, RequestMetrics in Kafka
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from operator import itemgetter
+from typing import Final
 
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.api_table import API_TABLE
@@ -30,16 +30,17 @@ _KNOWN_CODES = frozenset(int(code) for code in ErrorCode)
 VARIANTS = ("FetchConsumer", "FetchFollower", "AddPartitionsToTxnVerification")
 """Extra names under which some requests are counted besides their API."""
 
-HALF_MS_NS = 500_000
+HALF_MS_NS: Final = 500_000
 
-_PARTS: dict[str, Callable[[Row], int]] = {
-    "RequestQueueTimeMs": lambda row: row[3] - row[2],
-    "LocalTimeMs": lambda row: row[4] - row[3],
-    "RemoteTimeMs": lambda row: row[5] - row[4],
-    "ResponseQueueTimeMs": lambda row: row[7][0] - row[5],
-    "ResponseSendTimeMs": lambda row: row[7][1] - row[7][0],
-    "TotalTimeMs": lambda row: row[7][1] - row[2],
-}
+_PARTS: Final = (
+    "RequestQueueTimeMs",
+    "LocalTimeMs",
+    "RemoteTimeMs",
+    "ResponseQueueTimeMs",
+    "ResponseSendTimeMs",
+    "TotalTimeMs",
+)
+"""In the order in which a request goes through them, and the whole."""
 
 _version = itemgetter(0)
 _size = itemgetter(1)
@@ -82,11 +83,10 @@ class ApiTimes:
         self._add("RequestBytes", Counter(map(_size, sent)), now_ms)
         # All parts of less than half a millisecond round to nothing; most requests end here.
         slow = [row for row in sent if row[7][1] - row[2] >= HALF_MS_NS]
-        quick = Counter({0: len(sent) - len(slow)} if len(sent) > len(slow) else {})
-        for kind, part in _PARTS.items():
-            self._add(kind, quick + Counter(_rounded_ms(part(row)) for row in slow), now_ms)
+        for kind, tally in zip(_PARTS, _parts_of(slow, len(sent) - len(slow)), strict=True):
+            self._add(kind, tally, now_ms)
 
-    def _add(self, kind: str, tally: Counter[int], now_ms: int) -> None:
+    def _add(self, kind: str, tally: dict[int, int], now_ms: int) -> None:
         self._histograms[kind].add(tally.items(), now_ms)
 
     def _fold_errors(self) -> None:
@@ -119,6 +119,22 @@ class RequestMetrics:
         return any(times.fold(now_ms) for times in self._times.values())
 
 
-def _rounded_ms(duration_ns: int) -> int:
+def _parts_of(slow: list[Row], quick_count: int) -> list[dict[int, int]]:
+    """How many requests took how many ms, for each of _PARTS."""
+    tallies: list[dict[int, int]] = [{0: quick_count} if quick_count else {} for _ in _PARTS]
+    queue, local, remote, response_queue, sending, total = tallies
+    for _, _, received_ns, started_ns, handled_ns, completed_ns, _, stamp in slow:
+        send_ns, sent_ns = stamp
+        _count(queue, started_ns - received_ns)
+        _count(local, handled_ns - started_ns)
+        _count(remote, completed_ns - handled_ns)
+        _count(response_queue, send_ns - completed_ns)
+        _count(sending, sent_ns - send_ns)
+        _count(total, sent_ns - received_ns)
+    return tallies
+
+
+def _count(tally: dict[int, int], duration_ns: int) -> None:
     """Rounded as Kafka does; an answer that waited behind another may seem sent before it was complete."""
-    return (max(0, duration_ns) + HALF_MS_NS) // 1_000_000
+    ms = (duration_ns + HALF_MS_NS) // 1_000_000 if duration_ns > 0 else 0
+    tally[ms] = tally.get(ms, 0) + 1

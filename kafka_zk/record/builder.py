@@ -62,8 +62,10 @@ def build_batch(
     if timestamp_type is TimestampType.LOG_APPEND_TIME:
         max_timestamp = log_append_time_ms
     else:
-        max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
-        max_timestamp = max(max_timestamp, NO_TIMESTAMP)
+        max_timestamp = NO_TIMESTAMP
+        for record in records:
+            if record.timestamp > max_timestamp:
+                max_timestamp = record.timestamp
     if last_offset is None:
         last_offset = records[-1].offset if records else base_offset
     payload: bytes | bytearray = encode(records, base_offset, base_timestamp)

@@ -46,10 +46,10 @@ from tests.unit.test_hot_path import Client, assert_at_most
 
 pytestmark = pytest.mark.interpreted
 
-ADD_CALLS = 265
-PRODUCE_CALLS = 191
-END_CALLS = 251
-FINISH_CALLS = 317
+ADD_CALLS = 128
+PRODUCE_CALLS = 161
+END_CALLS = 145
+FINISH_CALLS = 211
 
 ID = "an-id-of-usual-length"
 ADD_VERSION, PRODUCE_VERSION, END_VERSION = 3, 9, 3

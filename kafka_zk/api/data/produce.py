@@ -128,7 +128,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
         guards=guards,
     )
     if type(results) is list:
-        if refused is not None:
+        if refused:
             results = _merged(results, refused)
         if required_acks == 0:
             _close_if_failed(results, ctx)
@@ -177,7 +177,7 @@ def _later(
 
 def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | None) -> list[Result]:
     """Yields to other greenlets. All results in the request's order."""
-    if refused is None:
+    if not refused:
         return results
     # Not by inserting: that would move most of many results repeatedly.
     merged: list[Result] = []

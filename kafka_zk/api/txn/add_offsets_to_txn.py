@@ -31,4 +31,6 @@ def add_offsets_to_txn(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> 
     added = ctx.services.transaction_coordinator.add_partitions(
         request.transactional_id, ProducerIdAndEpoch(request.producer_id, request.producer_epoch), [partition]
     )
-    return added.then(lambda code: AddOffsetsToTxnResponse(error_code=as_known(code, ctx.api_version)))
+    answer = added.then(lambda code: AddOffsetsToTxnResponse(error_code=as_known(code, ctx.api_version)))
+    answer.when_left(added.leave)
+    return answer

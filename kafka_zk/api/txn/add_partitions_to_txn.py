@@ -15,7 +15,7 @@ from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.txn.fencing import as_known
 from kafka_zk.coordinator.transaction.decisions.requests import ProducerIdAndEpoch
-from kafka_zk.giving_way import in_turns
+from kafka_zk.giving_way import InTurns, in_turns
 from kafka_zk.network.pending import Pending, completed
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.internal_topics import INTERNAL_TOPICS
@@ -65,11 +65,52 @@ def _variant(request: AddPartitionsToTxnRequest) -> str:
     errors=ERRORS,
     variant_of=_variant,
     counts_as_variant_only=True,
+    gives_way=False,
 )
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, ctx: RequestContext
-) -> Pending[AddPartitionsToTxnResponse]:
+) -> AddPartitionsToTxnResponse | Pending[AddPartitionsToTxnResponse]:
     """Blocks while the transactions' records are written. Raises BrokerError."""
+    topics = request.v3_and_below_topics
+    if ctx.api_version < FROM_BROKERS and len(topics) == 1 and len(topics[0].partitions) == 1:
+        return _add_one(request, topics[0].name, topics[0].partitions[0], ctx)
+    with InTurns(large=False):
+        return _add_many(request, ctx)
+
+
+def _add_one(
+    request: AddPartitionsToTxnRequest, topic: str, index: int, ctx: RequestContext
+) -> AddPartitionsToTxnResponse | Pending[AddPartitionsToTxnResponse]:
+    """Blocks while the record is written. What nearly all clients ask for, again and again."""
+    transactional_id = request.v3_and_below_transactional_id
+    if not ctx.may(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        return _about_one(topic, index, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if topic in INTERNAL_TOPICS or not ctx.may(Operation.WRITE, ResourceType.TOPIC, topic):
+        return _about_one(topic, index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    services = ctx.services
+    if services.metadata_cache.partition(topic, index) is None:
+        return _about_one(topic, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    added = services.transaction_coordinator.add_partitions(
+        transactional_id,
+        ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
+        (TopicPartition(topic, index),),
+    )
+    if added.is_done:
+        return _about_one(topic, index, as_known(added.value, ctx.api_version))
+    answer = added.then(lambda code: _about_one(topic, index, as_known(code, ctx.api_version)))
+    answer.when_left(added.leave)
+    return answer
+
+
+def _about_one(topic: str, index: int, code: ErrorCode) -> AddPartitionsToTxnResponse:
+    line = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+    return AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=[AddPartitionsToTxnTopicResult(name=topic, results_by_partition=[line])]
+    )
+
+
+def _add_many(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> Pending[AddPartitionsToTxnResponse]:
+    """Blocks while the transactions' records are written."""
     if ctx.api_version >= FROM_BROKERS:
         authorize_request(ctx, Operation.CLUSTER_ACTION)
         asked_of = [(each, _of_broker(each, ctx)) for each in in_turns(request.transactions)]

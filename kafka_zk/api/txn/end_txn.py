@@ -15,8 +15,8 @@ from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.end_txn import END_TXN_REQUEST, END_TXN_RESPONSE, EndTxnRequest, EndTxnResponse
 
 
-@api(END_TXN_REQUEST, END_TXN_RESPONSE)
-def end_txn(request: EndTxnRequest, ctx: RequestContext) -> Pending[EndTxnResponse]:
+@api(END_TXN_REQUEST, END_TXN_RESPONSE, gives_way=False)
+def end_txn(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse | Pending[EndTxnResponse]:
     """Blocks while the decision is written. Raises BrokerError."""
     authorize(ctx, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     ended = ctx.services.transaction_coordinator.end_transaction(
@@ -24,4 +24,6 @@ def end_txn(request: EndTxnRequest, ctx: RequestContext) -> Pending[EndTxnRespon
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         is_commit=request.committed,
     )
+    if ended.is_done:
+        return EndTxnResponse(error_code=as_known(ended.value, ctx.api_version))
     return ended.then(lambda code: EndTxnResponse(error_code=as_known(code, ctx.api_version)))

@@ -23,6 +23,7 @@ from kafka_zk.coordinator.leadership import TopicLeadership
 from kafka_zk.coordinator.placement import Placement, is_storable
 from kafka_zk.coordinator.state_log import StateLog
 from kafka_zk.coordinator.tasks import Tasks
+from kafka_zk.coordinator.transaction.awaited_ends import AwaitedEnds
 from kafka_zk.coordinator.transaction.decisions.requests import (
     Need,
     ProducerIdAndEpoch,
@@ -33,8 +34,9 @@ from kafka_zk.coordinator.transaction.decisions.requests import (
     is_timed_out,
     verify_partitions,
 )
-from kafka_zk.coordinator.transaction.decisions.states import TransactionState
+from kafka_zk.coordinator.transaction.decisions.states import ENDING, TransactionState
 from kafka_zk.coordinator.transaction.decisions.transaction import NO_EPOCH, NO_PRODUCER_ID, Change, Transaction
+from kafka_zk.coordinator.transaction.ending import Ending
 from kafka_zk.coordinator.transaction.manager import Done, TransactionManager, log_lines
 from kafka_zk.coordinator.transaction.markers import Gone, Markers, MarkerSender, Writer
 from kafka_zk.coordinator.transaction.metrics import loading_times, register_queues
@@ -134,6 +136,7 @@ class TransactionCoordinator:
             metadata_cache=metadata_cache,
             clock=clock,
         )
+        self._awaited_ends = AwaitedEnds(clock, self._completions)
         register_queues(
             metrics,
             unknown_destination=lambda: self._markers.unknown_destination_count,
@@ -164,6 +167,7 @@ class TransactionCoordinator:
         self._completions.stop()
         self._questions.stop()
         self._manager.shutdown()
+        self._awaited_ends.stop()
         log.info("%s Shutdown complete.", self._name)
 
     def _elected(self, partition: int, leader_epoch: int) -> None:
@@ -178,6 +182,7 @@ class TransactionCoordinator:
                 "%s Resigned as the txn coordinator for partition %d at epoch %s", self._name, partition, leader_epoch
             )
         self._manager.resigned(epochs)
+        self._awaited_ends.give_up()
 
     def partition_for(self, transactional_id: str) -> int:
         """The partition of __transaction_state that keeps an id: its leader is the coordinator."""
@@ -207,7 +212,7 @@ class TransactionCoordinator:
             transaction = self._manager.transactions.get(transactional_id)
             if transaction is None and fresh is not None:
                 transaction = Transaction(transactional_id, fresh, timeout_ms, self._clock.wall_ms())
-                self._manager.transactions[transactional_id] = transaction
+                self._manager.add(transaction)
             if transaction is not None:
                 decided = init_producer_id(
                     transaction,
@@ -261,28 +266,61 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
     ) -> Pending[ErrorCode]:
-        """Blocks while the change is written. The partitions are part of the transaction once this answers NONE."""
-        found = self._find(transactional_id)
-        if isinstance(found, ErrorCode):
-            return completed(found)
-        decided = add_partitions(found, producer, frozenset(partitions), now_ms=self._clock.wall_ms())
-        if decided is ErrorCode.NONE:
-            return self._confirmed(found)
-        if isinstance(decided, ErrorCode):
-            return completed(decided)
+        """Blocks while the change is written. The partitions are part of the transaction once this answers NONE.
+
+        What comes while the transaction before is about to end waits for that, for a moment.
+        """
         answer: Pending[ErrorCode] = Pending()
-        self._manager.store(found, decided, lambda code: _settle(answer, code))
+        found = self._add(transactional_id, producer, frozenset(partitions), answer.complete)
+        if found is not None:
+            self._awaited_ends.wait(
+                found, answer, lambda: self._add_at_last(transactional_id, producer, frozenset(partitions), answer)
+            )
         return answer
 
-    def _confirmed(self, transaction: Transaction) -> Pending[ErrorCode]:
-        """Blocks while it is written. NONE, if what memory says is what the log says: also where another broker may
-        have taken over while this one was away, and has not heard of it. Without other replicas none can.
+    def _add(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        done: Callable[[ErrorCode], object],
+    ) -> Transaction | None:
+        """Blocks while the change is written. `done` is told what became of it. A transaction that is about to end is
+        returned instead."""
+        found = self._find(transactional_id)
+        if isinstance(found, ErrorCode):
+            done(found)
+            return None
+        decided = add_partitions(found, producer, partitions, now_ms=self._clock.wall_ms())
+        if not isinstance(decided, ErrorCode):
+            self._manager.store(found, decided, done)
+        elif decided is ErrorCode.NONE:
+            self._confirm(found, done)
+        elif decided is ErrorCode.CONCURRENT_TRANSACTIONS and found.state in ENDING and found.ends_soon:
+            return found
+        else:
+            done(decided)
+        return None
+
+    def _add_at_last(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        answer: Pending[ErrorCode],
+    ) -> None:
+        """Blocks while the change is written. It has waited, and does so once."""
+        if self._add(transactional_id, producer, partitions, answer.complete) is not None:
+            answer.complete(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+    def _confirm(self, transaction: Transaction, done: Done) -> None:
+        """Blocks while it is written. `done` gets NONE if what memory says is what the log says: also where another
+        broker may have taken over while this one was away, and has not heard of it. Without other replicas none can.
         """
-        if not self._manager.may_be_replaced(transaction):
-            return completed(ErrorCode.NONE)
-        answer: Pending[ErrorCode] = Pending()
-        self._manager.store(transaction, transaction.confirm(), lambda code: _settle(answer, code))
-        return answer
+        if self._manager.may_be_replaced(transaction):
+            self._manager.store(transaction, transaction.confirm(), done)
+        else:
+            done(ErrorCode.NONE)
 
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
@@ -297,12 +335,16 @@ class TransactionCoordinator:
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[tuple[str, int]]
     ) -> Mapping[tuple[str, int], ErrorCode]:
         """The same, for a leader in this broker."""
-        asked = [TopicPartition(*partition) for partition in partitions]
-        return dict(
-            self.verify_partitions(transactional_id, ProducerIdAndEpoch(producer_id, producer_epoch), asked).items()
-        )
+        found = self._find(transactional_id)
+        if isinstance(found, ErrorCode):
+            return dict.fromkeys(partitions, found)
+        return verify_partitions(found, ProducerIdAndEpoch(producer_id, producer_epoch), partitions)
 
     def _find(self, transactional_id: str) -> Transaction | ErrorCode:
+        found = self._manager.transactions.get(transactional_id)
+        if found is not None and self._is_active:
+            # What is in memory is of a partition that this broker coordinates: nothing else is to be checked.
+            return found
         error = self._check(transactional_id)
         if error is not ErrorCode.NONE:
             return error
@@ -320,12 +362,13 @@ class TransactionCoordinator:
         decided = end_transaction(
             found, producer, is_commit=is_commit, is_from_client=True, now_ms=self._clock.wall_ms()
         )
-        if decided is ErrorCode.NONE:
-            return self._confirmed(found)
-        if isinstance(decided, ErrorCode):
-            return completed(decided)
         answer: Pending[ErrorCode] = Pending()
-        self._decide(found, decided, lambda code: _settle(answer, code))
+        if not isinstance(decided, ErrorCode):
+            self._decide(found, decided, answer.complete)
+        elif decided is ErrorCode.NONE:
+            self._confirm(found, answer.complete)
+        else:
+            answer.complete(decided)
         return answer
 
     def _abort_fenced(self, transaction: Transaction, fence: Change, done: Done) -> None:
@@ -356,7 +399,7 @@ class TransactionCoordinator:
 
     def _finish(self, transaction: Transaction) -> None:
         """Does not switch. Have the markers written of a transaction whose outcome is stored, then complete it."""
-        load = self._manager.load_of(transaction)
+        load = transaction.load
         if load is None:
             return
         is_commit = transaction.state is TransactionState.PREPARE_COMMIT
@@ -364,6 +407,7 @@ class TransactionCoordinator:
         decided = finish_transaction(transaction, producer, is_commit=is_commit, now_ms=self._clock.wall_ms())
         assert isinstance(decided, Change), f"{transaction} cannot be finished: {decided}"
         change = decided
+        transaction.ends_soon = True
         self._markers.send(
             Markers(
                 transaction.transactional_id,
@@ -372,9 +416,9 @@ class TransactionCoordinator:
                 coordinator=load,
                 is_commit=is_commit,
                 partitions=transaction.partitions,
-                is_wanted=lambda: self._manager.load_of(transaction) is load,
-                written=transaction.markers_written,
-                done=lambda: self._completions.later(partial(self._complete, transaction, change)),
+                of=Ending(
+                    transaction, load, lambda: self._completions.later(partial(self._complete, transaction, change))
+                ),
             )
         )
 
@@ -382,8 +426,12 @@ class TransactionCoordinator:
         """Blocks while it is written. All markers are written; store that, again and again if need be."""
 
         def stored(code: ErrorCode) -> None:
-            if code is ErrorCode.NONE or not self._is_active or self._manager.load_of(transaction) is None:
+            if code is ErrorCode.NONE:
+                self._awaited_ends.ended(transaction)
                 return
+            if not self._is_active or transaction.load is None:
+                return
+            transaction.ends_soon = False
             log.warning("%s Storing the end of %s again: %s", self._name, transaction, code.name)
             self._waiting_to_store += 1
             self._clock.call_at(self._clock.monotonic_ms() + STORE_AGAIN_MS, again)
@@ -392,7 +440,7 @@ class TransactionCoordinator:
             self._waiting_to_store -= 1
             self._completions.later(partial(self._complete, transaction, change))
 
-        if self._manager.load_of(transaction) is not None:
+        if transaction.load is not None:
             self._manager.store(transaction, change, stored, holds_on=True)
 
     # --- time --------------------------------------------------------------------------------------------------------
@@ -416,7 +464,7 @@ class TransactionCoordinator:
 
     def _abort_timed_out(self, transaction: Transaction, now_ms: int) -> None:
         """Blocks while the decision is written. Nothing if it ended meanwhile, or is another coordinator's."""
-        if not is_timed_out(transaction, now_ms) or self._manager.load_of(transaction) is None:
+        if not is_timed_out(transaction, now_ms) or transaction.load is None:
             return
 
         def done(code: ErrorCode) -> None:
@@ -453,7 +501,3 @@ class TransactionCoordinator:
         if self._manager.ownership.is_loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return list(self._manager.transactions.values())
-
-
-def _settle(answer: Pending[ErrorCode], code: ErrorCode) -> None:
-    answer.complete(code)

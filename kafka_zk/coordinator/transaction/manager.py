@@ -3,8 +3,8 @@
 Role        Acts: loads and unloads partitions, stores what was decided, and forgets ids that nobody uses.
 Invariants  A change is made in memory only once it is stored, and only if the transaction is still that of the same
             load: what another coordinator wrote meanwhile counts.
-            A transaction is in memory only while its partition is owned, and nothing is served that the next leader
-            may not have: a load waits until all that it read is committed.
+            A transaction is in memory, and has its load, only while its partition is owned. Nothing is served that
+            the next leader may not have: a load waits until all that it read is committed.
 Differs from Kafka, which serves what it read at once; see docs/compat.md.
 Source      Kafka 3.9 TransactionStateManager.
 """
@@ -39,7 +39,7 @@ TOMBSTONE_OVERHEAD = 32
 
 log_lines = logging.getLogger("kafka.coordinator.transaction.TransactionStateManager")
 
-Done = Callable[[ErrorCode], None]
+Done = Callable[[ErrorCode], object]
 """Told once what became of a change: NONE, or what the client is answered. Does not switch."""
 
 
@@ -122,11 +122,11 @@ class TransactionManager:
         """Returns how many of each partition. One pass over all transactions, however many partitions."""
         going = frozenset(partitions)
         counts: Counter[int] = Counter()
-        for transactional_id in list(self.transactions) if going else ():
-            partition = self._partition_of(transactional_id)
+        for transaction in list(self.transactions.values()) if going else ():
+            partition = self._partition_of(transaction.transactional_id)
             if partition in going:
                 counts[partition] += 1
-                del self.transactions[transactional_id]
+                self._forget(transaction)
         return counts
 
     def _fill(self, load: Load) -> Uncommitted | None:
@@ -153,7 +153,8 @@ class TransactionManager:
                 TRANSACTION_STATE_TOPIC,
                 load.partition,
             )
-        self.transactions.update((transaction.transactional_id, transaction) for transaction in found)
+        for transaction in found:
+            self._remember(transaction, load)
         unfinished = [transaction for transaction in found if transaction.state in ENDING]
         if unfinished:
             self._unfinished[load] = unfinished
@@ -162,7 +163,7 @@ class TransactionManager:
     def _go_on(self, load: Load) -> None:
         """Blocks. Once the load ended in ownership: what goes on asks whose transactions these are."""
         for transaction in in_slices(self._unfinished.pop(load, ())):
-            if self.load_of(transaction) is load:
+            if transaction.load is load:
                 self._resume(transaction)
 
     # --- lookup ------------------------------------------------------------------------------------------------------
@@ -171,11 +172,23 @@ class TransactionManager:
         """NONE if this broker coordinates the id, else the error."""
         return self.ownership.check(self._partition_of(transactional_id))
 
-    def load_of(self, transaction: Transaction) -> Load | None:
-        """The load that this transaction belongs to, as it is in memory; None if it is no longer there."""
-        if self.transactions.get(transaction.transactional_id) is not transaction:
-            return None
-        return self.ownership.loaded_by(self._partition_of(transaction.transactional_id))
+    def add(self, transaction: Transaction) -> None:
+        """Keep a new one, of an id that this broker coordinates."""
+        load = self.ownership.loaded_by(self._partition_of(transaction.transactional_id))
+        assert load is not None, f"{transaction} belongs to another coordinator"
+        self._remember(transaction, load)
+
+    def _remember(self, transaction: Transaction, load: Load) -> None:
+        """The only way into memory, as `_forget` is the only one out of it."""
+        replaced = self.transactions.get(transaction.transactional_id)
+        if replaced is not None:
+            replaced.load = None
+        self.transactions[transaction.transactional_id] = transaction
+        transaction.load = load
+
+    def _forget(self, transaction: Transaction) -> None:
+        del self.transactions[transaction.transactional_id]
+        transaction.load = None
 
     def may_be_replaced(self, transaction: Transaction) -> bool:
         """Whether another broker may coordinate it by now, without this one's knowledge."""
@@ -188,10 +201,13 @@ class TransactionManager:
 
         What cannot be stored is given up, unless the caller `holds_on` to it, and tries again.
         """
-        load = self.load_of(transaction)
+        load = transaction.load
+        if load is None:
+            done(ErrorCode.NOT_COORDINATOR)
+            return
 
         def stored(code: ErrorCode, _: int) -> None:
-            if load is None or self.load_of(transaction) is not load:
+            if transaction.load is not load:
                 # Another coordinator may have read it, and decided otherwise since.
                 done(ErrorCode.NOT_COORDINATOR)
                 return
@@ -201,13 +217,8 @@ class TransactionManager:
                 transaction.give_up()
             done(TRANSACTION_RECORD_ERRORS.get(code, code))
 
-        key = transaction_key(transaction.transactional_id)
-        self._log.append(
-            self._partition_of(transaction.transactional_id),
-            [(key, transaction_value(change))],
-            stored,
-            timeout_ms=change.timeout_ms,
-        )
+        record = (transaction_key(transaction.transactional_id), transaction_value(change))
+        self._log.append(load.partition, [record], stored, timeout_ms=change.timeout_ms)
 
     # --- ids that nobody uses ----------------------------------------------------------------------------------------
 
@@ -223,10 +234,10 @@ class TransactionManager:
         now_ms = self._clock.wall_ms()
         by_partition: defaultdict[int, list[Transaction]] = defaultdict(list)
         for transaction in in_slices(list(self.transactions.values())):
-            if self.load_of(transaction) is None or not is_expired(transaction, now_ms, self._expiration_ms):
+            if transaction.load is None or not is_expired(transaction, now_ms, self._expiration_ms):
                 continue
             if transaction.producer_epoch == NO_EPOCH:
-                del self.transactions[transaction.transactional_id]  # Nothing of it was ever stored.
+                self._forget(transaction)  # Nothing of it was ever stored.
                 continue
             transaction.expire()
             by_partition[self._partition_of(transaction.transactional_id)].append(transaction)
@@ -238,16 +249,16 @@ class TransactionManager:
         """Blocks while it is written. The tombstones of one batch; what is refused is tried at the next check."""
         load = self.ownership.loaded_by(partition)
         # Of those that were unloaded while others were buried, the next coordinator's clients may use the ids again.
-        expired = [transaction for transaction in expired if self.load_of(transaction) is not None]
+        expired = [transaction for transaction in expired if transaction.load is not None]
         if not expired:
             return
 
         def written(code: ErrorCode, _: int) -> None:
             for transaction in expired:
-                if load is None or self.load_of(transaction) is not load:
+                if load is None or transaction.load is not load:
                     continue
                 if code is ErrorCode.NONE:
-                    del self.transactions[transaction.transactional_id]
+                    self._forget(transaction)
                 else:
                     transaction.give_up()
             if code is ErrorCode.NONE:

@@ -7,12 +7,11 @@ Source      KafkaApis.handleWriteTxnMarkersRequest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_zk.clock import Clock
-from kafka_zk.giving_way import in_turns
+from kafka_zk.giving_way import give_way
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
@@ -56,13 +55,14 @@ class MarkerWriter:
         replicas = self._replica_manager.hosted
         found: dict[TopicPartition, None] = {}
         missing: Codes = {}
-        for topic in in_turns(marker.topics):
-            for index in in_turns(topic.partition_indexes):
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                give_way()
                 partition = replicas.find(topic.name, index)
                 if partition is None or partition.log is None:
                     missing[TopicPartition(topic.name, index)] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 else:
-                    found[TopicPartition(topic.name, index)] = None
+                    found[partition.topic_partition] = None
         answer: Pending[Codes] = Pending()
         if found and (marker.producer_id < 0 or marker.producer_epoch < 0):
             # No batch can say so; Kafka fails in the middle of the marker, what is missing included.
@@ -79,34 +79,33 @@ class MarkerWriter:
             internal_topics_allowed=True,
             origin=Origin.COORDINATOR,
         )
-        take = partial(self._take, marker, list(found), missing, answer)
         if isinstance(results, Pending):
-            results.on_complete(lambda settled: take(settled.value))
+            results.on_complete(lambda settled: self._take(marker, found, missing, answer, settled.value))
         else:
-            take(results)
+            self._take(marker, found, missing, answer, results)
         return answer
 
     def _take(
         self,
         marker: WritableTxnMarker,
-        found: list[TopicPartition],
+        found: Iterable[TopicPartition],
         missing: Codes,
         answer: Pending[Codes],
         results: list[AppendInfo | AppendFailure],
     ) -> None:
         """Does not switch. What became of it; groups whose offsets it made final are told."""
-        codes = {
-            topic_partition: result.error.code if isinstance(result, AppendFailure) else ErrorCode.NONE
-            for topic_partition, result in zip(found, results, strict=True)
-        }
-        of_groups = {
-            topic_partition.partition: result.first_offset
-            for topic_partition, result in zip(found, results, strict=True)
-            if topic_partition.topic == GROUP_METADATA_TOPIC and not isinstance(result, AppendFailure)
-        }
+        of_groups: dict[int, int] = {}
+        codes = missing
+        for topic_partition, result in zip(found, results, strict=True):
+            if isinstance(result, AppendFailure):
+                codes[topic_partition] = result.error.code
+                continue
+            codes[topic_partition] = ErrorCode.NONE
+            if topic_partition.topic == GROUP_METADATA_TOPIC:
+                of_groups[topic_partition.partition] = result.first_offset
         if of_groups:
             self._ended(marker.producer_id, of_groups, is_commit=marker.transaction_result)
-        answer.complete(missing | codes)
+        answer.complete(codes)
 
 
 def _batch_of(marker: WritableTxnMarker, now_ms: int) -> bytearray:

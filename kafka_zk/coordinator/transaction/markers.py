@@ -1,8 +1,8 @@
 """Sends the markers of decided transactions to the leaders of their partitions, until each has its own.
 
 Role        Acts, through PeerChannels: what waits for one broker goes to it in one request, and one is on its way.
-            What this broker leads it writes itself, in a background task; what is tried again is in one, too, for
-            there may be thousands. Nothing else here switches: it is driven by answers and timers.
+            What this broker leads it writes itself, in background tasks; what is tried again is in one, too, for there
+            may be thousands. Nothing else here switches: it is driven by answers and timers.
 Invariants  `done` of a transaction is called once, when no partition of it wants a marker any more. It is not called
             if the transaction is no longer wanted: another coordinator has it.
             A partition whose leader is unknown, down or moving is tried again; one that was deleted wants none. What
@@ -26,6 +26,7 @@ from typing import Final, Protocol
 from kafka_zk.clock import Clock, Timer
 from kafka_zk.coordinator.ownership import Load
 from kafka_zk.coordinator.tasks import Tasks
+from kafka_zk.coordinator.transaction.ending import Ending
 from kafka_zk.coordinator.transaction.marker_writer import Codes
 from kafka_zk.giving_way import in_slices
 from kafka_zk.metadata.cache import MetadataCache
@@ -63,14 +64,13 @@ class _Outcome(Enum):
 
 
 OUTCOMES: Final = {
-    ErrorCode.NONE: _Outcome.ENDED,
     # Its log holds no transactions at all.
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: _Outcome.ENDED,
     ErrorCode.UNSUPPORTED_VERSION: _Outcome.ENDED,
     ErrorCode.INVALID_PRODUCER_EPOCH: _Outcome.REFUSED,
     ErrorCode.TRANSACTION_COORDINATOR_FENCED: _Outcome.REFUSED,
 }
-"""By the code of a partition; every other one is tried again."""
+"""By the code of a partition, where there was an error; every other one is tried again."""
 
 USUAL: Final = frozenset(
     (
@@ -86,23 +86,20 @@ USUAL: Final = frozenset(
 
 
 class Markers:
-    """Those of one transaction, in the epoch that its `coordinator` has when they are sent. `is_wanted()`: whether this
-    broker still is to write them.
+    """Those of one transaction, in the epoch that its `coordinator` has when they are sent.
 
-    `written(partitions)` is told which want none any more, `done()` that this was the last one.
+    `of` is told what becomes of them, and says whether they still are wanted.
     """
 
     __slots__ = (
         "coordinator",
-        "done",
         "is_commit",
-        "is_wanted",
+        "of",
         "producer_epoch",
         "producer_id",
         "remaining",
         "transactional_id",
         "was_refused",
-        "written",
     )
 
     def __init__(
@@ -114,9 +111,7 @@ class Markers:
         coordinator: Load,
         is_commit: bool,
         partitions: Iterable[TopicPartition],
-        is_wanted: Callable[[], bool],
-        written: Callable[[Collection[TopicPartition]], None],
-        done: Callable[[], None],
+        of: Ending,
     ) -> None:
         self.transactional_id = transactional_id
         self.producer_id = producer_id
@@ -124,9 +119,7 @@ class Markers:
         self.coordinator = coordinator
         self.is_commit = is_commit
         self.remaining = set(partitions)
-        self.is_wanted = is_wanted
-        self.written = written
-        self.done = done
+        self.of = of
         self.was_refused = False
 
     def __repr__(self) -> str:
@@ -211,10 +204,11 @@ class MarkerSender:
         if markers.remaining:
             self._route(markers, sorted(markers.remaining))
         else:
-            markers.done()
+            markers.of.done()
 
     def _route(self, markers: Markers, partitions: Iterable[TopicPartition]) -> None:
-        by_broker: defaultdict[int, list[TopicPartition]] = defaultdict(list)
+        by_broker: dict[int, list[TopicPartition]] = {}
+        own: list[TopicPartition] = []
         homeless: list[TopicPartition] = []
         unknown: list[TopicPartition] = []
         for partition in partitions:
@@ -223,8 +217,14 @@ class MarkerSender:
                 unknown.append(partition)
             elif self._peers.node(state.leader) is None:
                 homeless.append(partition)
+            elif state.leader == self._broker_id:
+                own.append(partition)
             else:
-                by_broker[state.leader].append(partition)
+                by_broker.setdefault(state.leader, []).append(partition)
+        if own:
+            self._tasks.later(partial(self._write_here, markers, own))
+        if by_broker or homeless or unknown:
+            markers.of.delayed()
         for broker_id, led in by_broker.items():
             self._waiting[broker_id].append((markers, led))
         if homeless:
@@ -247,7 +247,7 @@ class MarkerSender:
         count = 0
         while waiting and count < MOST_IN_A_REQUEST:
             part = waiting.popleft()
-            if not part[0].is_wanted():
+            if not part[0].of.is_wanted():
                 continue
             # A producer has one answer in a request: of what a coordinator sent before it was away, the rest waits.
             if part[0].producer_id in sent:
@@ -259,31 +259,32 @@ class MarkerSender:
         if not sent:
             return
         self._busy.add(broker_id)
-        if broker_id == self._broker_id:
-            self._tasks.later(lambda: self._write_here(deque(sent.values())))
-            return
         request = WriteTxnMarkersRequest(markers=[_marker(*part) for part in sent.values()])
         self._peers.send(broker_id, request).on_complete(lambda answer: self._answered(broker_id, sent, answer))
 
-    def _write_here(self, parts: deque[_Part]) -> None:
-        """Blocks while they are written. What becomes of them is told once they are replicated."""
+    def _write_here(self, markers: Markers, partitions: list[TopicPartition]) -> None:
+        """Blocks while they are written. What becomes of them is taken once they are replicated."""
+        if not markers.of.is_wanted():
+            return
+        part = (markers, partitions)
         try:
-            for _ in in_slices(range(len(parts))):
-                if not parts[0][0].is_wanted():
-                    parts.popleft()
-                    continue
-                written = self._writer.write(_marker(*parts[0]))
-                written.on_complete(partial(self._written_here, parts.popleft()))
-        finally:
-            # Of an unexpected error, too: the first one of these, and what follows it, is written again.
-            self._again.extend(parts)
-            if parts:
-                self._await_retry()
-            self._busy.discard(self._broker_id)
-            self._send_next(self._broker_id)
+            written = self._writer.write(_marker(markers, partitions))
+        except Exception:
+            self._try_again(part)
+            raise
+        if written.is_done:
+            self._take(part, written.value)
+        else:
+            written.on_complete(partial(self._written_here, part))
 
     def _written_here(self, part: _Part, written: Pending[Codes]) -> None:
         self._take(part, written.value)
+
+    def _try_again(self, part: _Part) -> None:
+        """Soon, with whatever else could not be written."""
+        part[0].of.delayed()
+        self._again.append(part)
+        self._await_retry()
 
     def _answered(self, broker_id: int, sent: dict[int, _Part], answer: Pending[WriteTxnMarkersResponse]) -> None:
         self._busy.discard(broker_id)
@@ -311,37 +312,41 @@ class MarkerSender:
 
     def _take(self, part: _Part, codes: dict[TopicPartition, ErrorCode]) -> None:
         markers, partitions = part
-        if self._is_stopped or not markers.is_wanted():
+        if self._is_stopped or not markers.of.is_wanted():
             return
-        by_outcome: defaultdict[_Outcome, list[TopicPartition]] = defaultdict(list)
+        ended: list[TopicPartition] = []
+        again: list[TopicPartition] = []
+        refused: list[TopicPartition] = []
         for partition in partitions:
             code = codes.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+            if code is ErrorCode.NONE:
+                ended.append(partition)
+                continue
             outcome = OUTCOMES.get(code, _Outcome.AGAIN)
-            by_outcome[outcome].append(partition)
+            (ended if outcome is _Outcome.ENDED else again if outcome is _Outcome.AGAIN else refused).append(partition)
             if outcome is _Outcome.REFUSED and not markers.was_refused:
                 log.error("%s refused its marker: %s. Trying again each minute: %r", partition, code.name, markers)
             elif outcome is _Outcome.AGAIN and code not in USUAL:
                 log.error("%s did not take its marker: %s. Trying again: %r", partition, code.name, markers)
-        again, refused = by_outcome[_Outcome.AGAIN], by_outcome[_Outcome.REFUSED]
         if again:
-            self._again.append((markers, again))
-            self._await_retry()
+            self._try_again((markers, again))
         if refused:
+            markers.of.delayed()
             markers.was_refused = True
             self._refused.append((self._clock.monotonic_ms() + REFUSED_RETRY_MS, (markers, refused)))
             if len(self._refused) == 1:
                 self._await_refused()
-        self._end(markers, by_outcome[_Outcome.ENDED])
+        self._end(markers, ended)
 
     def _end(self, markers: Markers, partitions: list[TopicPartition]) -> None:
         if not partitions:
             return
         self._retry_ms = RETRY_MS
         markers.remaining.difference_update(partitions)
-        if markers.is_wanted():
-            markers.written(partitions)
+        if markers.of.is_wanted():
+            markers.of.written(partitions)
             if not markers.remaining:
-                markers.done()
+                markers.of.done()
 
     def _await_retry(self) -> None:
         if self._retry_timer is None and not self._is_stopped:
@@ -411,7 +416,7 @@ class MarkerSender:
         try:
             for _ in in_slices(range(len(waiting))):
                 markers, partitions = waiting[0]
-                if markers.is_wanted():
+                if markers.of.is_wanted():
                     self._route(markers, partitions)
                 waiting.popleft()
         finally:

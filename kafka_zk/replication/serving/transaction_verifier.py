@@ -99,9 +99,6 @@ class _Question:
         self.knows_abortable = knows_abortable
         self.answer: Pending[Errors] = Pending()
 
-    def fail(self, code: ErrorCode) -> None:
-        self.answer.complete(dict.fromkeys(self.partitions, code))
-
 
 Questions = dict[str, _Question]
 """By transactional id."""
@@ -168,7 +165,7 @@ class TransactionVerifier:
                     if guard.coordinator_epoch > newest_epoch:
                         newest_epoch = guard.coordinator_epoch
         if guards:
-            errors |= self._ask(transaction, guards.keys(), knows_abortable, newest_epoch).result()
+            errors |= self._ask(transaction, guards.keys(), knows_abortable, newest_epoch)
         return Verified(guards, errors)
 
     def _ask(
@@ -177,19 +174,21 @@ class TransactionVerifier:
         partitions: Collection[TopicAndPartition],
         knows_abortable: bool,
         newest_epoch: int,
-    ) -> Pending[Errors]:
-        question = _Question(transaction, partitions, self._clock.monotonic_ms(), knows_abortable=knows_abortable)
+    ) -> Errors:
+        """Blocks until there is an answer."""
         coordinator = self._coordinator_of(transaction.transactional_id, newest_epoch)
         if coordinator is None:
-            question.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        elif coordinator == self._broker_id:
-            codes = self._own_coordinator(*transaction, partitions)
-            errors = _errors_of(codes, knows_abortable=knows_abortable)
+            return dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        asked_ms = self._clock.monotonic_ms()
+        if coordinator == self._broker_id:
+            errors = _errors_of(self._own_coordinator(*transaction, partitions), knows_abortable=knows_abortable)
             self._failures.mark(len(errors))
-            self._answered(question, errors)
-        elif self._takes_its_place(question, coordinator):
+            self._times.update(self._clock.monotonic_ms() - asked_ms)
+            return errors
+        question = _Question(transaction, partitions, asked_ms, knows_abortable=knows_abortable)
+        if self._takes_its_place(question, coordinator):
             self._send(coordinator)
-        return question.answer
+        return question.answer.result()
 
     def _coordinator_of(self, transactional_id: str, newest_epoch: int) -> int | None:
         """None where the metadata names nobody, or one older than `newest_epoch`: news of the next one are on their

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.mutants.catalogue import (
     answer_queue,
+    awaited_ends,
     away_and_anew,
     chains,
     client,
@@ -73,6 +74,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *transaction_tools.MUTANTS,
     *jobs.MUTANTS,
     *rare_meetings.MUTANTS,
+    *awaited_ends.MUTANTS,
     *away_and_anew.MUTANTS,
     *slow_zookeeper.MUTANTS,
     *zookeeper_reads.MUTANTS,

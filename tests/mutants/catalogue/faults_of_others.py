@@ -26,8 +26,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a newer epoch waits for the markers of all partitions",
         file=f"{ROOM}/markers.py",
-        old="            if not markers.remaining:\n                markers.done()\n",
-        new="            markers.done()\n",
+        old="            if not markers.remaining:\n                markers.of.done()\n",
+        new="            markers.of.done()\n",
         tests=f"{RULES} -k no_newer_epoch",
     ),
     Mutant(
@@ -47,8 +47,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an end that comes again meets nothing of the transaction before",
         file=f"{ROOM}/decisions/transaction.py",
-        old="END_OF[self.state], now_ms)._replace(partitions=NO_PARTITIONS))",
-        new="END_OF[self.state], now_ms))",
+        old="                NO_PARTITIONS,\n                self.started_ms,",
+        new="                self.partitions,\n                self.started_ms,",
         tests=f"{RULES} -k no_longer_be_written",
     ),
     Mutant(

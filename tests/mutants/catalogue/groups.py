@@ -88,7 +88,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what was asked in one leadership is not appended to __consumer_offsets in another",
         file="kafka_zk/coordinator/state_log.py",
-        old="if self._replica_manager.leadership_of(TopicPartition(self._topic, partition)) != leadership:",
+        old="if has_to_wait and self._replica_manager.leadership_of(topic_partition) != leadership:",
         new="if leadership is None:",
         tests="tests/unit/coordinator/test_overtaking.py -k its_turn",
     ),

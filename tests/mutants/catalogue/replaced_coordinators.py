@@ -45,15 +45,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an end that is there already is answered once the log confirms it",
         file=f"{ROOM}/coordinator.py",
-        old="is_from_client=True, now_ms=self._clock.wall_ms()\n        )\n        if decided is ErrorCode.NONE:",
-        new="is_from_client=True, now_ms=self._clock.wall_ms()\n        )\n        if decided is None:",
+        old="        elif decided is ErrorCode.NONE:\n            self._confirm(found, answer.complete)\n",
+        new="        elif decided is None:\n            self._confirm(found, answer.complete)\n",
         tests=f"{CONFIRMED} -k have_it_again",
     ),
     Mutant(
         breaks="partitions that are there already are answered once the log confirms it",
         file=f"{ROOM}/coordinator.py",
-        old="frozenset(partitions), now_ms=self._clock.wall_ms())\n        if decided is ErrorCode.NONE:",
-        new="frozenset(partitions), now_ms=self._clock.wall_ms())\n        if decided is None:",
+        old="        elif decided is ErrorCode.NONE:\n            self._confirm(found, done)\n",
+        new="        elif decided is None:\n            self._confirm(found, done)\n",
         tests=f"{CONFIRMED} -k who_was_replaced",
     ),
     Mutant(
@@ -66,8 +66,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="where nobody can have taken over, no record confirms an answer",
         file=f"{ROOM}/coordinator.py",
-        old="        if not self._manager.may_be_replaced(transaction):\n",
-        new="        if transaction is None:\n",
+        old="        if self._manager.may_be_replaced(transaction):\n",
+        new="        if transaction is not None:\n",
         tests=f"{CONFIRMED} -k without_other_replicas",
     ),
     Mutant(

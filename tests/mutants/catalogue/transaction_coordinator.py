@@ -13,8 +13,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an append that ends in another leadership is not believed",
         file=f"{ROOM}/manager.py",
-        old="            if load is None or self.load_of(transaction) is not load:\n                # Another",
-        new="            if load is None:\n                # Another",
+        old="            if transaction.load is not load:\n                # Another",
+        new="            if load is not load:\n                # Another",
         tests=f"{COORDINATOR} -k not_believed",
     ),
     Mutant(
@@ -54,9 +54,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a coordinator that lost the partition sends no markers",
-        file=f"{ROOM}/coordinator.py",
-        old="is_wanted=lambda: self._manager.load_of(transaction) is load,",
-        new="is_wanted=lambda: True,",
+        file=f"{ROOM}/ending.py",
+        old="return self._transaction.load is self._load",
+        new="return True",
         tests=f"{MARKERS} -k lost_partition",
     ),
     Mutant(
@@ -90,8 +90,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what is no longer wanted while others are written is not written",
         file=f"{ROOM}/markers.py",
-        old="                if not parts[0][0].is_wanted():\n",
-        new="                if not parts:\n",
+        old="        if not markers.of.is_wanted():\n            return\n        part",
+        new="        part",
         tests=f"{MARKERS} -k no_longer_wanted",
     ),
     Mutant(
@@ -111,7 +111,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an id that another coordinator has revived gets no tombstone",
         file=f"{ROOM}/manager.py",
-        old="for transaction in expired if self.load_of(transaction) is not None]",
+        old="for transaction in expired if transaction.load is not None]",
         new="for transaction in expired]",
         tests=f"{COORDINATOR} -k revived",
     ),
@@ -131,9 +131,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a refused marker is tried again by the coordinator that sent it only",
-        file=f"{ROOM}/coordinator.py",
-        old="is_wanted=lambda: self._manager.load_of(transaction) is load,",
-        new="is_wanted=lambda: self._manager.check(transaction.transactional_id) is ErrorCode.NONE,",
+        file=f"{ROOM}/manager.py",
+        old="        del self.transactions[transaction.transactional_id]\n        transaction.load = None\n",
+        new="        del self.transactions[transaction.transactional_id]\n",
         tests=f"{MARKERS} -k of_the_moment",
     ),
     Mutant(
@@ -146,8 +146,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a last record is not tried again after the stop",
         file=f"{ROOM}/coordinator.py",
-        old=" or not self._is_active or self._manager.load_of(transaction) is None:",
-        new=" or self._manager.load_of(transaction) is None:",
+        old="if not self._is_active or transaction.load is None:",
+        new="if transaction.load is None:",
         tests=f"{MARKERS} -k stopped_coordinator",
     ),
     Mutant(

@@ -11,11 +11,11 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a transaction is complete once its last marker is written, in lives",
         file=f"{ROOM}/markers.py",
-        old="            if not markers.remaining:\n                markers.done()",
+        old="            if not markers.remaining:\n                markers.of.done()",
         new=(
             "            if len(markers.remaining) <= 1:\n"
             "                markers.remaining.clear()\n"
-            "                markers.done()"
+            "                markers.of.done()"
         ),
         tests=LIVES,
     ),

@@ -73,8 +73,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="groups learn of replicated markers only",
         file=MARKERS,
-        old="result.first_offset\n            for topic_partition, result in zip(found, results, strict=True)\n",
-        new="0\n            for topic_partition, result in zip(found, [None] * len(found), strict=True)\n",
+        old="                codes[topic_partition] = result.error.code\n",
+        new="                codes[topic_partition] = result.error.code\n"
+        "                of_groups[topic_partition.partition] = 0\n",
         tests=f"{MARKERS_TESTS} -k groups_learn_nothing",
     ),
     Mutant(

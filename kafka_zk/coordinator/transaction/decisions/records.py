@@ -10,6 +10,7 @@ Source      TransactionLog.scala and TransactionStateManager.loadTransactionMeta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from struct import Struct
 from typing import Final
 
 from kafka_zk.coordinator.transaction.decisions.states import TransactionState
@@ -23,35 +24,45 @@ from kafka_zk.protocol.messages.records import (
     TransactionLogValue,
 )
 from kafka_zk.protocol.types import Buffer, TopicPartition
-from kafka_zk.protocol.versioned import decode_versioned, encode_versioned, payload_version
+from kafka_zk.protocol.versioned import decode_versioned, payload_version
 from kafka_zk.record.batch import Batch
 from kafka_zk.record.record import decode_records
 
 KEY_VERSION: Final = 0
 VALUE_VERSION: Final = 0
+_encode_key: Final = TRANSACTION_LOG_KEY.encoder(KEY_VERSION)
+_encode_value: Final = TRANSACTION_LOG_VALUE.encoder(VALUE_VERSION)
+_KEY_HEAD: Final = Struct(">h").pack(KEY_VERSION)
+_VALUE_HEAD: Final = Struct(">h").pack(VALUE_VERSION)
 STORED: Final = frozenset(TransactionState) - {TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE}
 
 
 def transaction_key(transactional_id: str) -> bytes:
-    return encode_versioned(TRANSACTION_LOG_KEY, TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
+    return _KEY_HEAD + _encode_key(TransactionLogKey(transactional_id=transactional_id))
 
 
 def transaction_value(change: Change) -> bytes:
     """What a change makes of a transaction. One that never had partitions has none, not an empty list."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(change.partitions):
-        by_topic.setdefault(topic, []).append(partition)
-    partitions = [PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in by_topic.items()]
     value = TransactionLogValue(
         producer_id=change.producer_id,
         producer_epoch=change.producer_epoch,
         transaction_timeout_ms=change.timeout_ms,
         transaction_status=change.state,
-        transaction_partitions=None if change.state is TransactionState.EMPTY else partitions,
+        transaction_partitions=None if change.state is TransactionState.EMPTY else _by_topic(change.partitions),
         transaction_last_update_timestamp_ms=change.updated_ms,
         transaction_start_timestamp_ms=change.started_ms,
     )
-    return encode_versioned(TRANSACTION_LOG_VALUE, value, VALUE_VERSION)
+    return _VALUE_HEAD + _encode_value(value)
+
+
+def _by_topic(partitions: frozenset[TopicPartition]) -> list[PartitionsSchema]:
+    if len(partitions) == 1:
+        ((topic, partition),) = partitions
+        return [PartitionsSchema(topic=topic, partition_ids=[partition])]
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    return [PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in by_topic.items()]
 
 
 def read_transaction(transactional_id: str, raw: Buffer) -> Transaction:

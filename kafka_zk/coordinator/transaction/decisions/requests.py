@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kafka_zk.coordinator.transaction.decisions.states import (
     AT_REST,
@@ -21,6 +21,9 @@ from kafka_zk.coordinator.transaction.decisions.states import (
 from kafka_zk.coordinator.transaction.decisions.transaction import LAST_EPOCH, NO_EPOCH, Change, Transaction
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
+
+Partition = TypeVar("Partition", bound=tuple[str, int])
+"""A TopicPartition, or a pair that equals one."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -108,8 +111,8 @@ def add_partitions(
 
 
 def verify_partitions(
-    transaction: Transaction, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
-) -> Mapping[TopicPartition, ErrorCode]:
+    transaction: Transaction, producer: ProducerIdAndEpoch, partitions: Collection[Partition]
+) -> Mapping[Partition, ErrorCode]:
     """Whether each partition belongs to the transaction, for a broker that is about to append to it."""
     error = _check_producer(transaction, producer)
     if error is ErrorCode.NONE and transaction.state in ENDING:

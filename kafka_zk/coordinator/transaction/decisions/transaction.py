@@ -10,7 +10,7 @@ Source      TransactionMetadata.scala in Kafka 3.9.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_zk.coordinator.transaction.decisions.states import (
     AT_REST,
@@ -20,6 +20,9 @@ from kafka_zk.coordinator.transaction.decisions.states import (
     TransactionState,
 )
 from kafka_zk.protocol.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka_zk.coordinator.ownership import Load
 
 NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
@@ -49,9 +52,11 @@ class Transaction:
 
     __slots__ = (
         "changing_to",
+        "ends_soon",
         "failed_to_fence",
         "last_producer_epoch",
         "last_producer_id",
+        "load",
         "partitions",
         "producer_epoch",
         "producer_id",
@@ -73,8 +78,14 @@ class Transaction:
         self.partitions = NO_PARTITIONS
         self.started_ms = NO_TIME
         self.updated_ms = now_ms
+        self.load: Load | None = None
+        """The load of the partition that keeps the id, while the transaction is in its coordinator's memory: each step
+        asks several times whether it still is."""
         self.changing_to: TransactionState | None = None
         """The state of the change that is being stored."""
+        self.ends_soon = False
+        """What is left of its end this broker does by itself, and nothing went wrong with that so far. About a decided
+        transaction only."""
         self.failed_to_fence = False
         """An epoch was raised to fence a producer, and could not be stored: it is not raised again (KAFKA-9666)."""
 
@@ -127,8 +138,16 @@ class Transaction:
         """The transaction reaches more partitions; the first ones begin it."""
         started_ms = now_ms if self.state in AT_REST else self.started_ms
         return self._prepare(
-            self._as_it_is(TransactionState.ONGOING, now_ms)._replace(
-                partitions=self.partitions | partitions, started_ms=started_ms
+            Change(
+                TransactionState.ONGOING,
+                self.producer_id,
+                self.last_producer_id,
+                self.producer_epoch,
+                self.last_producer_epoch,
+                self.timeout_ms,
+                self.partitions | partitions,
+                started_ms,
+                now_ms,
             )
         )
 
@@ -139,7 +158,19 @@ class Transaction:
     def finish(self, now_ms: int) -> Change:
         """All markers will have been written when this is stored."""
         self.failed_to_fence = False
-        return self._prepare(self._as_it_is(END_OF[self.state], now_ms)._replace(partitions=NO_PARTITIONS))
+        return self._prepare(
+            Change(
+                END_OF[self.state],
+                self.producer_id,
+                self.last_producer_id,
+                self.producer_epoch,
+                self.last_producer_epoch,
+                self.timeout_ms,
+                NO_PARTITIONS,
+                self.started_ms,
+                now_ms,
+            )
+        )
 
     def markers_written(self, partitions: Collection[TopicPartition]) -> None:
         """These want no marker any more. Not stored: whoever loads the transaction has all written once more."""
