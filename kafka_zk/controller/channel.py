@@ -47,8 +47,8 @@ _MANAGER_LOGGER = logging.getLogger("kafka.controller.ControllerChannelManager")
 class Link(Protocol):
     """A connection to a broker."""
 
-    def send(self, request: Any, api_version: int) -> Any:
-        """Blocks. The decoded response. Raises NetworkError."""
+    def send(self, request: Any, api_version: int, *, body: bytes | None = None) -> Any:
+        """Blocks. The decoded response. `body`: the request's bytes, if it is encoded already. Raises NetworkError."""
 
     def close(self) -> None: ...
 
@@ -246,7 +246,7 @@ class _Channel:
                         "state change requests", self._owner._controller_id, self._owner._controller_id,
                         self._endpoint.host, self._endpoint.port, self._broker_id,
                     )  # fmt: skip
-                return self._link.send(request.request, request.api_version)
+                return self._link.send(request.request, request.api_version, body=request.body())
             except NetworkError as error:
                 self._log_failure(request, error)
                 self._close_link()

@@ -122,16 +122,19 @@ class BrokerChannel:
     def is_closed(self) -> bool:
         return self._failure is not None
 
-    def send(self, request: Any, api_version: int, *, timeout_ms: int | None = None) -> Any:
-        """Blocks. Returns the decoded response. Raises NetworkError, after which the channel is closed."""
+    def send(self, request: Any, api_version: int, *, timeout_ms: int | None = None, body: bytes | None = None) -> Any:
+        """Blocks. Returns the decoded response. Raises NetworkError, after which the channel is closed.
+
+        `body`: the bytes of `request` where they are at hand.
+        """
         timeout_ms = self._request_timeout_ms if timeout_ms is None else timeout_ms
         try:
-            return self.submit(request, api_version).result(timeout_ms)
+            return self.submit(request, api_version, body).result(timeout_ms)
         except TimeoutError as error:
             self._fail(NetworkError(f"{type(request).__name__} to {self.address} timed out after {timeout_ms} ms"))
             raise NetworkError(f"{type(request).__name__} to {self.address}: {error}") from error
 
-    def submit(self, request: Any, api_version: int) -> Pending[Any]:
+    def submit(self, request: Any, api_version: int, body: bytes | None = None) -> Pending[Any]:
         """Blocks only while the socket is full. Returns the pending response, which fails with NetworkError."""
         api = _APIS[type(request).__name__]
         answer: Pending[Any] = Pending()
@@ -146,7 +149,8 @@ class BrokerChannel:
                     return answer
             correlation_id = next(self._correlation_ids) % FIRST_CORRELATION_ID
             header = encode_request_header(api.key, api_version, correlation_id, self._client_id)
-            body = api.request.encode(request, api_version)
+            if body is None:
+                body = api.request.encode(request, api_version)
             self._waiting[correlation_id] = (api, api_version, answer)
             self._write(b"".join((_SIZE.pack(len(header) + len(body)), header, body)))
         return answer

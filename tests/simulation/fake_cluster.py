@@ -19,6 +19,7 @@ from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.network.errors import NetworkError
+from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -135,12 +136,18 @@ def _refusal(request: Any, code: int) -> Any:
     return UpdateMetadataResponse(error_code=code)
 
 
+APIS = {f"{api.name}Request": api for api in API_TABLE.values()}
+
+
 class FakeLink:
     def __init__(self, cluster: FakeCluster, broker_id: int) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
 
-    def send(self, request: Any, api_version: int) -> Any:
+    def send(self, request: Any, api_version: int, *, body: bytes | None = None) -> Any:
+        if body is not None:
+            # What is sent is what was meant for this broker, whoever else gets nearly the same.
+            assert body == APIS[type(request).__name__].request.encode(request, api_version)
         self._cluster.zookeeper.switch()
         broker = self._cluster.brokers[self._broker_id]
         if not broker.is_up:

@@ -107,11 +107,11 @@ def broken_for(cluster, broker_id, kind, monkeypatch):
     met = []
     send = FakeLink.send
 
-    def sending(link, request, api_version):
+    def sending(link, request, api_version, **more):
         if link._broker_id == broker_id and isinstance(request, kind) and not met:
             met.append(request)
             raise ValueError("a bug")
-        return send(link, request, api_version)
+        return send(link, request, api_version, **more)
 
     monkeypatch.setattr(FakeLink, "send", sending)
     rest = gevent.sleep

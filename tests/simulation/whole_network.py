@@ -94,7 +94,7 @@ class Connection:
         self.ends = {sender, to.broker_id}
         self.is_closed = False
 
-    def send(self, request: Any, api_version: int, timeout_ms: int = TIMEOUT_MS) -> Any:
+    def send(self, request: Any, api_version: int, timeout_ms: int = TIMEOUT_MS, *, body: bytes | None = None) -> Any:
         """Blocks. Raises NetworkError."""
         if self.is_closed:
             raise NetworkError("closed")
@@ -103,7 +103,7 @@ class Connection:
         over = self._clock.call_at(
             self._clock.monotonic_ms() + timeout_ms, lambda: answer.fail(NetworkError("no answer in time")) and None
         )
-        sent = api.request.encode(request, api_version)
+        sent = api.request.encode(request, api_version) if body is None else body
         self._network.carry(self._arrive, api, sent, api_version, answer)
         try:
             data = answer.result(None)

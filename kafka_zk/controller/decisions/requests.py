@@ -10,7 +10,7 @@ Source      AbstractControllerBrokerRequestBatch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_zk.controller.decisions.context import (
@@ -21,6 +21,7 @@ from kafka_zk.controller.decisions.context import (
     Leadership,
 )
 from kafka_zk.controller.decisions.request_content import leader_and_isr, stop_replica, update_metadata
+from kafka_zk.controller.decisions.shared_body import SharedBody
 from kafka_zk.controller.decisions.versions import RequestVersions
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
@@ -32,12 +33,20 @@ ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaReques
 
 @dataclass(frozen=True, slots=True)
 class BrokerRequest:
-    """One request for one broker. `deleted` are the partitions a StopReplica deletes as part of a topic deletion."""
+    """One request for one broker. `deleted` are the partitions a StopReplica deletes as part of a topic deletion.
+
+    `shared` encodes it together with those of other brokers.
+    """
 
     broker_id: int
     api_version: int
     request: ControlRequest
     deleted: frozenset[TopicPartition] = frozenset()
+    shared: SharedBody | None = None
+
+    def body(self) -> bytes | None:
+        """Its bytes, None where it is to be encoded by itself."""
+        return None if self.shared is None else self.shared.encoded_for(self.request.broker_epoch)
 
 
 class RequestBatch:
@@ -60,25 +69,30 @@ class RequestBatch:
     ) -> None:
         """Send the leadership to `broker_ids`; all live brokers get the partition's metadata, too."""
         assignment = self._context.assignment(partition)
+        # One object for all brokers: those that are told the same are found by it.
+        told: dict[bool, LeaderAndIsrPartitionState] = {}
         for broker_id in broker_ids:
             if broker_id < 0:
                 continue
             states = self._leader_and_isr.setdefault(broker_id, {})
             before = states.get(partition)
-            states[partition] = LeaderAndIsrPartitionState(
-                topic_name=partition.topic,
-                partition_index=partition.partition,
-                controller_epoch=state.controller_epoch,
-                leader=state.leader,
-                leader_epoch=state.leader_epoch,
-                isr=list(state.isr),
-                partition_epoch=state.partition_epoch,
-                replicas=list(assignment.replicas),
-                adding_replicas=list(assignment.adding),
-                removing_replicas=list(assignment.removing),
-                is_new=is_new or (before is not None and before.is_new),
-                leader_recovery_state=state.recovery_state if self._versions.leader_and_isr >= 6 else 0,
-            )
+            told_new = is_new or (before is not None and before.is_new)
+            if told_new not in told:
+                told[told_new] = LeaderAndIsrPartitionState(
+                    topic_name=partition.topic,
+                    partition_index=partition.partition,
+                    controller_epoch=state.controller_epoch,
+                    leader=state.leader,
+                    leader_epoch=state.leader_epoch,
+                    isr=list(state.isr),
+                    partition_epoch=state.partition_epoch,
+                    replicas=list(assignment.replicas),
+                    adding_replicas=list(assignment.adding),
+                    removing_replicas=list(assignment.removing),
+                    is_new=told_new,
+                    leader_recovery_state=state.recovery_state if self._versions.leader_and_isr >= 6 else 0,
+                )
+            states[partition] = told[told_new]
         self.add_update_metadata(self._context.live_or_shutting_down_ids(), [partition])
 
     def add_update_metadata(self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]) -> None:
@@ -111,8 +125,10 @@ class RequestBatch:
         """All requests in sending order; brokers that are not (or no longer) alive get none."""
         alive = self._context.brokers
         sender = _Sender(self._controller_id, self._context, self._versions, self._listener)
-        built = [sender.leader_and_isr(b, states) for b, states in self._leader_and_isr.items() if b in alive]
-        built += [sender.update_metadata(b, self._metadata) for b in sorted(self._metadata_brokers) if b in alive]
+        built: list[BrokerRequest] = []
+        for told, broker_ids in _told_alike((b, s) for b, s in self._leader_and_isr.items() if b in alive):
+            built += sender.leader_and_isr(broker_ids, told)
+        built += sender.update_metadata([b for b in sorted(self._metadata_brokers) if b in alive], self._metadata)
         for broker_id, states in self._stop_replica.items():
             if broker_id in alive:
                 built += sender.stop_replicas(broker_id, states)
@@ -145,19 +161,28 @@ class _Sender:
     versions: RequestVersions
     listener: str
 
-    def leader_and_isr(self, broker_id: int, states: dict[TopicPartition, LeaderAndIsrPartitionState]) -> BrokerRequest:
+    def leader_and_isr(
+        self, broker_ids: Sequence[int], states: dict[TopicPartition, LeaderAndIsrPartitionState]
+    ) -> list[BrokerRequest]:
+        """The same for each of the brokers."""
         version = self.versions.leader_and_isr
-        broker_epoch = self.context.brokers[broker_id].epoch
-        request = leader_and_isr(self.controller_id, self.context, broker_epoch, states, self.listener, version)
-        return BrokerRequest(broker_id, version, request)
+        request = leader_and_isr(self.controller_id, self.context, NO_EPOCH, states, self.listener, version)
+        return self._to_each(broker_ids, SharedBody(request, version), version)
 
     def update_metadata(
-        self, broker_id: int, states: dict[TopicPartition, UpdateMetadataPartitionState]
-    ) -> BrokerRequest:
+        self, broker_ids: Sequence[int], states: dict[TopicPartition, UpdateMetadataPartitionState]
+    ) -> list[BrokerRequest]:
+        """The same for each of the brokers."""
         version = self.versions.update_metadata
-        broker_epoch = self.context.brokers[broker_id].epoch
-        request = update_metadata(self.controller_id, self.context, broker_epoch, states, version)
-        return BrokerRequest(broker_id, version, request)
+        request = update_metadata(self.controller_id, self.context, NO_EPOCH, states, version)
+        return self._to_each(broker_ids, SharedBody(request, version), version)
+
+    def _to_each(self, broker_ids: Sequence[int], body: SharedBody, version: int) -> list[BrokerRequest]:
+        epochs = [(broker_id, self.context.brokers[broker_id].epoch) for broker_id in broker_ids]
+        return [
+            BrokerRequest(broker_id, version, body.for_epoch(broker_epoch), shared=body)
+            for broker_id, broker_epoch in epochs
+        ]
 
     def stop_replicas(
         self, broker_id: int, states: dict[TopicPartition, StopReplicaPartitionState]
@@ -186,3 +211,14 @@ class _Sender:
             for group in groups
             if group
         ]
+
+
+def _told_alike(
+    states_of: Iterable[tuple[int, dict[TopicPartition, LeaderAndIsrPartitionState]]],
+) -> Iterator[tuple[dict[TopicPartition, LeaderAndIsrPartitionState], list[int]]]:
+    """Brokers that are told the same states in the same order, together, in the order of the first of them."""
+    alike: dict[tuple[int, ...], tuple[dict[TopicPartition, LeaderAndIsrPartitionState], list[int]]] = {}
+    for broker_id, states in states_of:
+        _, broker_ids = alike.setdefault(tuple(map(id, states.values())), (states, []))
+        broker_ids.append(broker_id)
+    yield from alike.values()

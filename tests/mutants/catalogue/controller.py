@@ -140,4 +140,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new='            return int(data or b"")\n',
         tests="tests/simulation/test_controller_election.py -k epoch_that_cannot_be_read",
     ),
+    Mutant(
+        breaks="each broker is told its own epoch, though the rest is encoded once for all",
+        file="kafka_zk/controller/decisions/shared_body.py",
+        old="_EPOCH.pack(broker_epoch)",
+        new="_EPOCH.pack(0)",
+        tests="tests/unit/controller/test_requests.py -k encoded_once",
+    ),
+    Mutant(
+        breaks="brokers that are told something else share no body",
+        file="kafka_zk/controller/decisions/requests.py",
+        old="        _, broker_ids = alike.setdefault(tuple(map(id, states.values())), (states, []))\n",
+        new="        _, broker_ids = alike.setdefault((), (states, []))\n",
+        tests="tests/unit/controller/test_requests.py -k something_else",
+    ),
 )

@@ -23,7 +23,7 @@ class BusyBroker:
         self.asked_count = 0
         self.may_answer = Event()
 
-    def send(self, request: Any, api_version: int) -> Any:
+    def send(self, request: Any, api_version: int, *, body: bytes | None = None) -> Any:
         self.asked_count += 1
         self.may_answer.wait()
         return UpdateMetadataResponse()

@@ -159,3 +159,34 @@ def test_before_version_three_stops_and_deletions_are_separate_requests():
     stop, delete = (request.request for request in batch.requests())
     assert (stop.delete_partitions, [t.name for t in stop.topics]) == (False, ["t"])
     assert (delete.delete_partitions, [t.name for t in delete.topics]) == (True, ["u"])
+
+
+@pytest.mark.parametrize("protocol", ["3.9-IV0", "3.2-IV0", "2.8-IV1", "2.4-IV0", "2.2-IV0", "1.0-IV0"])
+def test_what_several_brokers_are_told_is_encoded_once_and_has_the_epoch_of_each(protocol):
+    context, batch = given(live=(1, 2, 3), protocol=protocol)
+    batch.add_leader_and_isr([1, 2], tp(), context.leadership[tp()], is_new=True)
+    sent = batch.requests()
+    assert [request.broker_id for request in sent] == [1, 2, 1, 2, 3]
+    for request in sent:
+        assert request.request.broker_epoch == context.brokers[request.broker_id].epoch
+        for _ in range(2):
+            assert request.body() == MESSAGES[type(request.request)].encode(request.request, request.api_version)
+    assert [request.shared.encoded_count for request in sent] == [1] * 5
+    assert len({id(request.shared) for request in sent}) == 2
+
+
+def test_brokers_that_are_told_something_else_share_no_body():
+    context, batch = given()
+    leadership = context.leadership[tp()]
+    batch.add_leader_and_isr([1], tp(), leadership, is_new=True)
+    batch.add_leader_and_isr([1, 2], tp(), leadership, is_new=False)
+    first, second, *_ = batch.requests()
+    assert first.shared is not second.shared
+    told = [request.request.topic_states[0].partition_states[0].is_new for request in (first, second)]
+    assert told == [True, False]
+
+
+def test_a_body_that_nobody_sends_is_not_encoded():
+    _, batch = given()
+    batch.add_update_metadata([1, 2], [])
+    assert [request.shared.encoded_count for request in batch.requests()] == [0, 0]
