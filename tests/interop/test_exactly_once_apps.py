@@ -5,6 +5,7 @@ find the effect of each record once.
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from tests.interop.test_apps import STREAMS, started
 from tests.support.apache import classpath_with_apps, java
 from tests.support.broker import OurBroker
 from tests.support.chaos import Worker
-from tests.support.connect import FILE_CONNECTORS, ConnectWorker
+from tests.support.connect import FILE_CONNECTORS, STARTS_S, ConnectWorker
 from tests.support.librdkafka import PATIENCE_S
 from tests.support.processes import ChildProcess, wait_until
 
@@ -36,8 +37,6 @@ CONNECT_SETTINGS = {
     "exactly.once.source.support": "enabled",
     **{f"{kind}.storage.replication.factor": "2" for kind in ("config", "offset", "status")},
 }
-STARTS_S = 5 * PATIENCE_S
-"""Within which an application has started, or taken over from one that was killed; on a busy machine, too."""
 RECORDS_BETWEEN = 300
 """That are committed before each kill."""
 BESIDE = [pytest.param(kind, marks=pytest.mark.slow) for kind in (APACHE_ONLY, MIXED)]
@@ -77,9 +76,16 @@ class Committed:
 
     def wait_for_more(self, what: str) -> None:
         """Until more is committed, and a transaction is open that has written something already."""
-        wanted = len(self._read) + RECORDS_BETWEEN
-        wait_until(lambda: len(self.read()) >= wanted, f"{what}: more records are committed", STARTS_S)
+        self.wait_for(len(self._read) + RECORDS_BETWEEN, f"{what}: more records are committed")
         wait_until(self._is_one_open, f"{what}: a transaction is open", 2 * PATIENCE_S)
+
+    def wait_for(self, record_count: int, what: str) -> None:
+        """As long as it goes on: how much there is to read depends on how long others took."""
+        count, since_s = 0, time.monotonic()
+        while len(self.read()) < record_count:
+            if len(self._read) > count:
+                count, since_s = len(self._read), time.monotonic()
+            assert time.monotonic() - since_s < STARTS_S, f"{what}: nothing came after {count} of {record_count}"
 
     def _is_one_open(self) -> bool:
         self.read()
@@ -177,7 +183,7 @@ def test_streams_counts_each_word_once_whatever_is_killed(
             kill_one()
         counts.wait_for_more("after all kills")
         lines.stop()
-        wait_until(lambda: len(counts.read()) >= lines.words.total(), "all words are counted", 2 * PATIENCE_S)
+        counts.wait_for(lines.words.total(), "all words are counted")
         assert second.stop() == 143
         second.says("closed NOT_RUNNING")
     told: dict[str, list[int]] = {}
@@ -199,7 +205,7 @@ def test_connect_carries_each_line_once_whatever_is_killed(cluster: Cluster, tmp
     asked = next(iter(workers.values()))
 
     def kill_the_one_at_work() -> None:
-        wait_until(lambda: asked.tasks("source"), "the task runs")
+        wait_until(lambda: asked.tasks("source"), "the task runs", STARTS_S)
         victim = workers[asked.tasks("source")["source"]]
         victim.process.kill()
         victim.process.start()

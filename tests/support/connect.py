@@ -15,6 +15,8 @@ from tests.support.processes import ChildProcess, free_port, wait_until
 CONNECT = "org.apache.kafka.connect.cli.ConnectDistributed"
 FILE_CONNECTORS = "org.apache.kafka.connect.file.FileStream"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
+STARTS_S = 150
+"""Within which an application has started, or taken over from one that was killed; on a busy machine, too."""
 
 
 class ConnectWorker:
@@ -66,7 +68,7 @@ class ConnectWorker:
 
     def configure(self, name: str, **settings: str) -> None:
         body = {key.replace("_", "."): value for key, value in settings.items()}
-        wait_until(lambda: self.ask(f"connectors/{name}/config", body) is not None, f"Connect takes {name}")
+        wait_until(lambda: self.ask(f"connectors/{name}/config", body) is not None, f"Connect takes {name}", STARTS_S)
 
     def tasks(self, *names: str) -> dict[str, str]:
         """Which worker runs the only task of each connector; nothing of one that does not run."""
