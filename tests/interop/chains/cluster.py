@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -51,11 +51,13 @@ SETTINGS = {
 
 
 class Cluster:
-    """A broker of each of `kinds`; each topic has a replica on each of them."""
+    """A broker of each of `kinds`; each topic has a replica on each of them. `more` settings replace the usual ones."""
 
-    def __init__(self, folder: Path, connect: str, kinds: Sequence[type[Broker]]) -> None:
+    def __init__(
+        self, folder: Path, connect: str, kinds: Sequence[type[Broker]], more: Mapping[str, str] | None = None
+    ) -> None:
         self._connect = connect
-        settings = {**SETTINGS, **dict.fromkeys(REPLICATED, str(len(kinds)))}
+        settings = {**SETTINGS, **dict.fromkeys(REPLICATED, str(len(kinds))), **(more or {})}
         self.brokers = [
             kind(folder / str(number), connect, broker_id=number, overrides=settings)
             for number, kind in enumerate(kinds)
