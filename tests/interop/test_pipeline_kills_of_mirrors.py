@@ -35,6 +35,8 @@ PARTITIONS, TRANSACTIONS, EACH = 2, 60, 25
 A_BATCH = 400
 RUNS, KILLS = 8, 2
 TAKEN_OVER = 3
+PATIENCE_S = 600
+"""Two runs, one after the other, on a machine that has other things to do."""
 NUMBERS = count()
 
 
@@ -96,7 +98,7 @@ class Mirror:
 
     def job(self, name: str) -> PipelineJob:
         # As it is started without a master: a task that fails is not tried again.
-        return PipelineJob(self.folder / name, *self._given, master="local[2,1]")
+        return PipelineJob(self.folder / name, *self._given, master="local[2,1]", patience_s=PATIENCE_S)
 
     def transaction(self) -> TransactionDescription | None:
         """The mirror's, if its coordinator knows one."""

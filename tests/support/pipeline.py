@@ -30,8 +30,14 @@ class PipelineJob:
     """
 
     def __init__(
-        self, folder: Path, *arguments: str, master: str = "local[2,4]", env: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *arguments: str,
+        master: str = "local[2,4]",
+        env: Mapping[str, str] | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> None:
+        self._patience_s = patience_s
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "kafka_zk.tools.pipeline", *arguments, "--master", master]
         self.process = ChildProcess(command, folder / "job.log", {**FOR_SHORT_LIVES, **(env or {})})
@@ -66,7 +72,7 @@ class PipelineJob:
         """Until `condition()` holds; False when the job ended before."""
         assert callable(condition)
         try:
-            wait_until(lambda: condition() or not self.process.is_running, what, PATIENCE_S)
+            wait_until(lambda: condition() or not self.process.is_running, what, self._patience_s)
         except AssertionError as error:
             self.end()
             raise AssertionError(f"{error}; so far the job has written:\n{self.process.output()}") from None
