@@ -14,6 +14,7 @@ from kazoo.exceptions import NoNodeError
 
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
+from tests.support.known_topics import wait_until_led
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, as_written
 from tests.support.zookeeper import eventually, plain_client
 
@@ -89,6 +90,8 @@ class Cluster:
         self.clients[APACHE].admin.create_topics([new], operation_timeout=PATIENCE_S)[topic].result(PATIENCE_S)
         for partition, replicas in enumerate(assignment):
             self.wait_for(topic, replicas[0], set(replicas), partition)
+        running = [broker.bootstrap for broker in self.brokers.values() if broker.process.is_running]
+        wait_until_led(*running, topics=(topic,), partitions=len(assignment))
 
     def segments(self, broker_id: int, topic: str, partition: int = 0) -> bytes:
         """The bytes of a replica's log."""
