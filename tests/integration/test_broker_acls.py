@@ -33,7 +33,8 @@ def connect(zookeeper: ZooKeeperServer) -> str:
 
 @pytest.fixture(scope="module")
 def zk(connect: str) -> Iterator[ZkClient]:
-    client = ZkClient(connect)
+    # The tests hold the loop with calls that block, above all while the broker starts; the session must bear that.
+    client = ZkClient(connect, session_timeout_ms=60_000)
     client.start()
     yield client
     client.close()
