@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from bench.process import run_bench
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.header import decode_request_header, encode_response_header, response_header_is_flexible
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -107,4 +108,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_bench(main)
