@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.layers import Layers
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
@@ -32,6 +33,8 @@ class TopicConfigs:
         self._broker_config = broker_config
         self._overrides: dict[str, Mapping[str, str]] = {}
         self._being_read: dict[str, object] = {}
+        self._latest: tuple[Layers, Mapping[str, str], LogConfig] | None = None
+        """The configs made last, and of what: the partitions of a new topic all want the same, most topics too."""
 
     def load(self) -> None:
         """Blocks. Read the overrides of every topic at once: a start opens the logs of many."""
@@ -95,7 +98,14 @@ class TopicConfigs:
         self._being_read.pop(topic, None)
 
     def _log_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
+        broker_config = self._broker_config()
+        # A changed broker has other layers, though it is the same object.
+        layers, latest = broker_config.layers, self._latest
+        if latest is not None and latest[0] is layers and latest[1] == overrides:
+            return latest[2]
         try:
-            return LogConfig.from_overrides(self._broker_config(), overrides)
+            made = LogConfig.from_overrides(broker_config, overrides)
         except ConfigException as error:
             raise InvalidConfig(f"Invalid config of topic {topic} in ZooKeeper: {error}") from error
+        self._latest = layers, dict(overrides), made
+        return made

@@ -851,4 +851,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new='"replace"), 66)\n',
         tests="tests/unit/zk/test_znodes.py -k old_offset",
     ),
+    Mutant(
+        breaks="topics follow a changed broker though their configs are kept",
+        file="kafka_zk/broker/topic_configs.py",
+        old="latest[0] is layers and ",
+        new="",
+        tests="tests/unit/broker/test_topic_configs.py -k changed_broker",
+    ),
 )

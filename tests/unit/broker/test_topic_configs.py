@@ -173,3 +173,24 @@ def test_a_value_that_is_no_text_is_refused(scene: Scene):
     scene.store_bytes("t", b'{"version":1,"config":{"retention.ms":5}}')
     with pytest.raises(MalformedZNode, match="/config/topics/t"):
         scene.configs.config_of("t")
+
+
+def test_topics_with_the_same_overrides_share_what_is_made_of_them() -> None:
+    scene = Scene()
+    for topic, retention in (("t", "7"), ("u", "7"), ("v", "8")):
+        scene.create(topic)
+        scene.store(topic, retention_ms=retention)
+    first, again, other, changed = (scene.configs.config_of(topic) for topic in ("t", "t", "u", "v"))
+    assert first is again is other
+    assert (first.retention_ms, changed.retention_ms) == (7, 8)
+
+
+def test_a_changed_broker_changes_what_topics_do_not_override() -> None:
+    broker = BrokerConfig.from_properties({"zookeeper.connect": "h:1", "log.retention.ms": "1"})
+    scene = Scene()
+    scene.configs = TopicConfigs(cast(ZkClient, scene), lambda: broker)
+    scene.create("t")
+    scene.store("t")
+    assert scene.configs.config_of("t").retention_ms == 1
+    broker.become(broker.with_dynamic(default={"log.retention.ms": "2"}, broker={}))
+    assert scene.configs.config_of("t").retention_ms == 2
