@@ -71,7 +71,9 @@ class SharedTransaction:
 
     def is_ended_by_others(self) -> bool:
         """Blocks. Whether the coordinator gives this id's transactions to a later producer, since one has begun or it
-        has aborted this one. False where it does not answer."""
+        has aborted this one. False where it does not answer, and before `begin`."""
+        if self._identity.producer_id < 0:
+            return False
         given = {name: value for name, value in self._properties.items() if name in ADMIN_KEYS}
         try:
             with AdminClient(given) as admin:

@@ -332,9 +332,10 @@ def _in_transaction(call: Callable[[], Result], transaction: SharedTransaction) 
     """Raises JobError, AnotherRunError."""
     try:
         return call()
-    except (ProducerFenced, InvalidProducerEpoch) as error:
-        raise _ended_by_others(transaction) from error
     except (BrokerError, KafkaException) as error:
+        # A run that stood still for long hears first that its call took too long.
+        if isinstance(error, ProducerFenced | InvalidProducerEpoch) or transaction.is_ended_by_others():
+            raise _ended_by_others(transaction) from error
         raise JobError(
             f"could not write this batch in a transaction: {error}; run the same command again to continue (a batch "
             "must be done within transaction.timeout.ms: max-offsets-per-trigger makes it smaller)"

@@ -323,7 +323,7 @@ class Member:
         return self._coordinator.is_slow
 
     def is_ended_by_others(self) -> bool:
-        return self._epoch != self._coordinator.epoch
+        return self._epoch not in (-1, self._coordinator.epoch)
 
     def _check(self) -> None:
         if self.is_ended_by_others():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.errors import KafkaException, TimeoutException
 from kafka_zk.client.range_writing.arrivals import ProducerIdentity
 from kafka_zk.spark.jobs.copy_plan import NoteName, note_names
 from kafka_zk.spark.jobs.outcome import AnotherRunError, JobError
@@ -143,6 +143,19 @@ def test_a_batch_that_took_too_long_is_not_told_as_taken_over(target: Target) ->
         copied(state, Frame(range(RECORDS)), transaction=transaction)
     assert not isinstance(raised.value, AnotherRunError)
     assert transaction.visible == []
+
+
+def test_a_run_that_stood_still_is_told_that_it_was_taken_over_though_its_call_took_too_long(target: Target) -> None:
+    world = World(target, [])
+
+    def stands_still() -> None:
+        world.transaction.before_add = lambda: None
+        world.run()
+        raise TimeoutException("Timeout expired while awaiting AddPartitionsToTxn")
+
+    world.transaction.before_add = stands_still
+    assert isinstance(world.run(), AnotherRunError)
+    world.ends_well()
 
 
 def test_a_later_note_of_the_same_producer_is_refused(target: Target) -> None:
