@@ -238,6 +238,15 @@ class FencedStore:
         states = znodes.TopicPartitionStateZNode
         return self._read(list(partitions), states.path, states.decode)
 
+    def states_and_zxids(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, tuple[Leadership, int]]:
+        """Blocks. As `states`, each with the zxid of its znode's last change."""
+        states = znodes.TopicPartitionStateZNode
+
+        def decode(data: bytes | None, stat: Stat, partition: TopicPartition) -> tuple[Leadership, int]:
+            return states.decode(data, stat, partition), stat.mzxid
+
+        return self._read(list(partitions), states.path, decode)
+
     def create_states(self, wanted: Mapping[TopicPartition, Leadership]) -> dict[TopicPartition, BrokerError | None]:
         """Blocks. Create state znodes with their parents, in three rounds; None for each that was created."""
         topics = sorted({topic_partition.topic for topic_partition in wanted})

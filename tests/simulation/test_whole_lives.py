@@ -18,7 +18,7 @@ from tests.simulation.whole_plain import PlainLife
 from tests.simulation.whole_unclean import UncleanLife
 
 FIRST_SEED = 1
-CUT_LIVES = 20
+CUT_LIVES = 12
 FULL_LIVES = 2_000
 PER_TEST = 250
 KINDS: tuple[type[WholeLife], ...] = (PlainLife, CutsLife, UncleanLife)

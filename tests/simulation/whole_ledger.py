@@ -9,7 +9,7 @@ what clients were told. From that it learns what is committed (some replica's hi
 - a high watermark is not above the log's end, goes not back while its broker leads, and once it moved in an epoch is
   not behind what a consumer saw;
 - what a producer with acks=all was told is committed; what a consumer got is;
-- the controller epochs of a partition's states do not fall.
+- nobody but the last controller writes a partition's state.
 
 A broker whose machine lost power may lack records until the controller has taken it out of the ISR: until then it is
 not looked at as a member. After an unclean election only the leader counts for what is committed.
@@ -26,7 +26,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records
 from kafka_zk.replication.partition import Partition
 from kafka_zk.zk.operations import Create, SetData
-from kafka_zk.zk.znodes import PartitionLeadership, TopicPartitionStateZNode
+from kafka_zk.zk.znodes import ControllerEpochZNode, PartitionLeadership, TopicPartitionStateZNode
 from tests.simulation.whole_members import Member
 from tests.simulation.whole_zookeeper import Ensemble
 
@@ -84,6 +84,7 @@ class Observer:
         self.accounts = {partition: Account(partition) for partition in partitions}
         self._by_path = {account.path: account for account in self.accounts.values()}
         self._writes_seen = 0
+        self._controller_epoch = 0
         self._mirrors: dict[tuple[int, TopicPartition], Mirror] = {}
         self._told: list[tuple[Account, int, bytes, str]] = []
 
@@ -125,6 +126,8 @@ class Observer:
     def _read_states(self) -> None:
         writes = self._zookeeper.writes
         for operation in writes[self._writes_seen :]:
+            if operation.path == ControllerEpochZNode.PATH and isinstance(operation, Create | SetData):
+                self._controller_epoch = ControllerEpochZNode.decode(operation.data, None)
             account = self._by_path.get(operation.path)
             if account is not None and isinstance(operation, Create | SetData):
                 self._take_state(account, operation.data)
@@ -136,7 +139,9 @@ class Observer:
         account.unpowered &= set(state.isr)
         if before is None:
             return
-        assert state.controller_epoch >= before.controller_epoch, f"{account.partition}: {state} after {before}"
+        assert state.controller_epoch == self._controller_epoch, (
+            f"{account.partition}: {state} was written under controller epoch {self._controller_epoch}"
+        )
         assert state.leader_epoch >= before.leader_epoch, f"{account.partition}: {state} after {before}"
         if state.leader >= 0 and state.leader not in before.isr:
             assert self._unclean, f"{account.partition}: a leader from outside the ISR: {state} after {before}"

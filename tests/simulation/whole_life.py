@@ -140,6 +140,7 @@ class WholeLife:
         if broker_id is not None:
             self.tell(f"stop {broker_id}")
             member = self.cluster.members[broker_id]
+            member.is_leaving = True
             member.spawn(member.stop_in_order)
 
     def start(self) -> None:
@@ -194,6 +195,22 @@ class WholeLife:
     def depose(self) -> None:
         self.tell("depose the controller")
         self.cluster.depose()
+
+    def depose_in_the_middle(self) -> None:
+        """A controller stands still while it deals with a broker's end, and is another one's predecessor after that."""
+        active = [broker_id for broker_id, each in sorted(self.cluster.members.items()) if each.controller.is_active]
+        others = [broker_id for broker_id in sorted(self.cluster.members) if broker_id not in active]
+        if not active or not others:
+            return
+        broker_id, other = active[0], self.chance.choice(others)
+        self.tell(f"kill {other}, and depose {broker_id} that stands still")
+        self.cluster.kill(other)
+        self.run(self.chance.randrange(100), ms=1)
+        if broker_id in self.cluster.members:
+            self.cluster.members[broker_id].is_frozen = True
+            self.cluster.depose()
+            self.run(30, ms=TURN_MS)
+            self.thaw()
 
     def elect_preferred(self) -> None:
         self.tell("preferred election")

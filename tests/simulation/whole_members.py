@@ -62,6 +62,8 @@ class Member:
         self.process = Process(f"broker {broker_id}")
         self.is_listening = False
         self.is_frozen = False
+        self.is_leaving = False
+        """It was told to stop in order."""
         self.has_left = False
         """It stopped in order, and there is nothing left to do for it."""
         self._processes = processes

@@ -18,5 +18,6 @@ class PlainLife(WholeLife):
             self.thaw: 3,
             self.set_wall_clock: 1,
             self.depose: 2,
+            self.depose_in_the_middle: 2,
             self.elect_preferred: 3,
         }

@@ -9,6 +9,7 @@ Source      KafkaController.onControllerFailover, initializeControllerContext.
 from __future__ import annotations
 
 from kafka_zk.controller.active_controller import ActiveController
+from kafka_zk.controller.decisions.restarts import restarted_unseen
 from kafka_zk.controller.events import (
     BrokerChange,
     IsrChangeNotification,
@@ -43,13 +44,16 @@ def fail_over(controller: ActiveController) -> None:
     controller.info("Deleting isr change notifications")
     controller.store.remove_isr_change_notifications(controller.store.isr_change_notification_names())
     controller.info("Initializing controller context")
-    _read_cluster(controller)
+    restarted = _read_cluster(controller)
     controller.info("Fetching topic deletions in progress")
     deletion.queue_at_startup(controller)
     controller.info("Sending update metadata request")
     controller.outbox.update_metadata(controller.context.live_or_shutting_down_ids())
     controller.replicas.start()
     controller.partitions.start()
+    if restarted:
+        controller.info(f"Brokers {restarted} restarted while there was no controller: they left the ISRs, and join")
+        brokers.on_broker_change(controller)
     controller.info(f"Ready to serve as the new controller with epoch {controller.context.epoch}")
     reassignment.drop_abandoned(controller)
     reassignment.on_znode(controller)
@@ -70,16 +74,22 @@ def _watch_cluster(controller: ActiveController) -> None:
     controller.watch(ReassignPartitionsZNode.PATH, "exists", ZkPartitionReassignment())
 
 
-def _read_cluster(controller: ActiveController) -> None:
+def _read_cluster(controller: ActiveController) -> list[int]:
+    """Blocks. Fill the context, but for the brokers that restarted unseen: those are returned, and count as dead."""
     context = controller.context
     context.brokers = controller.store.compatible_brokers()
     controller.info(
         f"Initialized broker epochs cache: { {id: broker.epoch for id, broker in context.brokers.items()} }"
     )
     partitions = topics.learn(controller, sorted(controller.store.topics()))
-    context.leadership.update(controller.store.states(partitions))
+    found = controller.store.states_and_zxids(partitions)
+    context.leadership.update({partition: state for partition, (state, _) in found.items()})
+    restarted = restarted_unseen(context.brokers, found.values())
+    for broker_id in restarted:
+        del context.brokers[broker_id]
     for broker in context.brokers.values():
         controller.channels.add(broker)
     brokers.watch_brokers(controller, context.brokers)
     controller.info(f"Currently active brokers in the cluster: {sorted(context.brokers)}")
     controller.info(f"Current list of topics in the cluster: {sorted(context.assignments)}")
+    return restarted

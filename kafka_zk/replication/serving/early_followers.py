@@ -25,7 +25,8 @@ HOLD_MS: Final = 200
 class EarlyFollowers:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting: set[Event] = set()
+        self._waiting: dict[Event, None] = {}
+        """In the order in which they came, and are woken: a set's would be another one in each run."""
 
     def order_carried_out(self, *_: object) -> None:
         """A LeaderAndIsr was applied: waiting fetches check again. Does not switch."""
@@ -43,12 +44,12 @@ class EarlyFollowers:
 
     def _wait(self, until_ms: int) -> None:
         woken = Event()
-        self._waiting.add(woken)
+        self._waiting[woken] = None
         over = self._clock.call_at(until_ms, woken.set)
         try:
             woken.wait()
         finally:
-            self._waiting.discard(woken)
+            del self._waiting[woken]
             over.cancel()
 
 

@@ -46,6 +46,7 @@ from tests.mutants.catalogue import (
     transaction_tools,
     transactions,
     transactions_in_partitions,
+    whole_cluster,
     zookeeper_reads,
 )
 from tests.mutants.catalogue.mutant import Mutant
@@ -92,4 +93,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *security_sasl_client.MUTANTS,
     *security_sasl_server.MUTANTS,
     *security_zookeeper.MUTANTS,
+    *whole_cluster.MUTANTS,
 )
