@@ -48,6 +48,7 @@ COMMANDS = (
     Command("kafka-reassign-partitions", "Moves replicas of partitions between brokers and between log directories"),
     Command("kafka-leader-election", "Elects leaders of partitions, preferred or unclean ones"),
     Command("kafka-preferred-replica-election", "Gives partitions back to their preferred leaders (the tool of 2.8)"),
+    Command("kafka-replica-verification", "Compares the replicas of topics for as long as it runs"),
     Command("kafka-get-offsets", "Prints offsets of partitions by time or position"),
     Command("kafka-delete-records", "Deletes records of partitions up to given offsets"),
     Command("kafka-streams-application-reset", "Resets an application of Kafka Streams"),

@@ -25,6 +25,7 @@ WRAPPERS = {
     "kafka-get-offsets.sh": "get_offsets",
     "kafka-reassign-partitions.sh": "reassign_partitions",
     "kafka-leader-election.sh": "leader_election",
+    "kafka-replica-verification.sh": "replica_verification",
     "kafka-preferred-replica-election.sh": "preferred_replica_election",
     "kafka-producer-perf-test.sh": "producer_perf_test",
     "kafka-verifiable-consumer.sh": "verifiable_consumer",

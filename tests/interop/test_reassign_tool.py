@@ -9,14 +9,17 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from kafka_zk.client import KafkaProducer
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.admin_results import ConfigResource, NewTopic, ResourceType
 from kafka_zk.client.admin.log_dirs import Replica
+from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.reassign_partitions import moves
 from kafka_zk.tools.reassign_partitions.__main__ import main
 from tests.interop.tools import reassign_lines
@@ -24,10 +27,10 @@ from tests.interop.tools.election_lines import TOOLS, asked_again
 from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
 from tests.support import masks
 from tests.support.allowed import allowed
-from tests.support.apache import ApacheBroker, ToolRun
+from tests.support.apache import ApacheBroker, ToolRun, classpath_of_kafka_2_8, java
 from tests.support.broker import OurBroker
 from tests.support.masks import Mask
-from tests.support.processes import wait_until
+from tests.support.processes import ChildProcess, wait_until
 from tests.support.znodes import wait_until_unregistered
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -57,6 +60,7 @@ class Pair:
 
     def __init__(self, folder: Path, zookeeper: str) -> None:
         self.folder = folder
+        self.zookeeper = zookeeper
         self.directories = {
             broker_id: [str(folder / str(broker_id) / name) for name in ("a", "b")] for broker_id in (1, 2)
         }
@@ -128,7 +132,9 @@ class Pair:
         for line, text in lines:
             file = files / f"{len(found)}.json"
             file.write_text(text.replace("-T", f"-{side}"))
-            found.append([{"F": str(file), "B": self.bootstrap}.get(word, word) for word in line.split()])
+            found.append(
+                [{"F": str(file), "B": self.bootstrap, "Z": self.zookeeper}.get(word, word) for word in line.split()]
+            )
         return found
 
     @staticmethod
@@ -326,3 +332,89 @@ def test_elections(pair: Pair, topics: str) -> None:
 def test_what_apaches_election_tools_refuse_is_what_was_written_down(name: str, tmp_path: Path) -> None:
     recorded = reassign_lines.written_down(TOOLS[name].golden)
     assert dict(zip(recorded, asked_again(name, tmp_path), strict=True)) == recorded
+
+
+REPORTED = re.compile(r"^\S+ \S+: (max lag is 0 for partition .*)$", re.MULTILINE)
+
+
+def test_replicas_are_verified_as_apaches_tool_verifies_them(pair: Pair, topics: str, tmp_path: Path) -> None:
+    name = f"{topics}-ours"
+    with pair.admin() as admin:
+        admin.alter_partition_reassignments({TopicPartition(name, index): [1, 2] for index in (0, 1)})
+    pair.wait_until_at_rest()
+    arguments = f"--broker-list {pair.bootstrap} --topics-include {name} --report-interval-ms 300 --time -2".split()
+    commands = {
+        "theirs": java("org.apache.kafka.tools.ReplicaVerificationTool", *arguments, "--max-wait-ms", "200"),
+        "ours": [sys.executable, "-P", "-m", "kafka_zk.tools.replica_verification", *arguments, "--max-wait-ms", "200"],
+    }
+    text = {"key.serializer": "StringSerializer", "value.serializer": "StringSerializer"}
+    with KafkaProducer({"bootstrap.servers": pair.bootstrap} | text) as producer:
+        for sent in [producer.send(name, f"{number}", partition=number % 2) for number in range(20)]:
+            sent.result(30)
+    texts = {}
+    for side, command in commands.items():
+        process = ChildProcess(command, tmp_path / f"{side}.log")
+        process.start()
+        try:
+
+            def caught_up(side: str = side) -> bool:
+                found = REPORTED.findall((tmp_path / f"{side}.log").read_text())
+                return any("at offset 10 " in line for line in found[-1:])
+
+            wait_until(caught_up, f"{side}: nothing is left to verify")
+            texts[side] = (tmp_path / f"{side}.log").read_text()
+        finally:
+            process.stop()
+    assert {side: REPORTED.findall(text)[-1] for side, text in texts.items()} == dict.fromkeys(
+        texts, REPORTED.findall(texts["theirs"])[-1]
+    )
+    for text in texts.values():
+        assert "verification process is started" in text
+        assert "unmatched" not in text
+        assert "doesn't match" not in text
+
+
+OLD_CLASS = "kafka.admin.ReassignPartitionsCommand"
+OLD_EXECUTE = "--zookeeper Z --execute --reassignment-json-file F"
+OLD_VERIFY = "--zookeeper Z --verify --reassignment-json-file F"
+OLD_GENERATE = "--zookeeper Z --generate --topics-to-move-json-file F --broker-list"
+OLD_LINES = (
+    ("--zookeeper Z", ""),
+    ("--zookeeper Z --list", ""),
+    ("--zookeeper Z --cancel --reassignment-json-file F", "{}"),
+    (f"{OLD_EXECUTE} --additional", "{}"),
+    (f"{OLD_EXECUTE} --replica-alter-log-dirs-throttle 1", "{}"),
+    (f"{OLD_EXECUTE} --bootstrap-server B", "{}"),
+    (OLD_EXECUTE, "{}"),
+    (OLD_EXECUTE, "nope"),
+    (OLD_EXECUTE, '{"version":"1"}'),
+    (OLD_EXECUTE, plan(("nope", 0, [1]))),
+    (OLD_EXECUTE, plan(("NAME", 0, [9]))),
+    (OLD_EXECUTE, plan(("NAME", 0, [1, 1]))),
+    (OLD_EXECUTE, plan(("NAME", 0, [1]), ("NAME", 0, [1]))),
+    (OLD_EXECUTE, plan(("NAME", 0, [1]), log_dirs={1: "/x"})),
+    (f"{OLD_EXECUTE} --throttle x", plan(("NAME", 0, [1]))),
+    (OLD_VERIFY, plan(("NAME", 0, [1]), log_dirs={1: "/x"})),
+    (OLD_VERIFY, plan(("NAME", 0, [1]), ("NAME", 1, [1]), ("NAME", 7, [1]))),
+    (f"{OLD_VERIFY} --preserve-throttles", plan(("nope", 0, [1]))),
+    (f"{OLD_GENERATE} 1,2", '{"topics":[{"topic":"NAME"}]}'),
+    (f"{OLD_GENERATE} 1,1", '{"topics":[{"topic":"NAME"}]}'),
+    (f"{OLD_GENERATE} a", '{"topics":[{"topic":"NAME"}]}'),
+    (f"{OLD_GENERATE} 9", '{"topics":[{"topic":"NAME"}]}'),
+    (f"{OLD_GENERATE} 1", '{"topics":[{"topic":"nope"}]}'),
+    (f"{OLD_GENERATE} 1", '{"topics":[{"topic":"a"},{"topic":"a"}]}'),
+)
+
+
+def test_the_tool_of_2_8_past_the_brokers(pair: Pair, topics: str) -> None:
+    class_path = classpath_of_kafka_2_8()
+    mine = f"{topics}-ours"
+    wanted = [(line.replace("NAME", mine), text.replace("NAME", mine)) for line, text in OLD_LINES]
+    pair.act(*wanted, main_class=OLD_CLASS, class_path=class_path)
+    name = f"{topics}-T"
+    there = plan((name, 0, [2, 1]), (name, 1, [1]))
+    of_topics = [ConfigResource(ResourceType.TOPIC, f"{topics}-{side}") for side in SIDES]
+    pair.act((f"{OLD_EXECUTE} --throttle 40000000", there), main_class=OLD_CLASS, class_path=class_path)
+    wait_until(lambda: len(pair.overrides(*of_topics)) == 4, "the brokers have read the throttles")
+    pair.act((OLD_VERIFY, there), main_class=OLD_CLASS, class_path=class_path)
+    wait_until(lambda: not pair.overrides(*of_topics), "the brokers have read that the throttles are gone")

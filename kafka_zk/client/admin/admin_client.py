@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from kafka_zk.client.admin.offset_listing import Listed
     from kafka_zk.client.admin.partition_producers import Described
     from kafka_zk.client.admin.quotas import ClientQuotaEntity, FilterComponent
+    from kafka_zk.client.admin.replica_fetching import Fetched
     from kafka_zk.client.admin.scram import ScramCredentialInfo, ScramDeletion, ScramUpsertion
     from kafka_zk.client.admin.tokens import DelegationToken, Principal
     from kafka_zk.client.admin.transaction_results import (
@@ -490,6 +491,27 @@ class AdminClient:
         from kafka_zk.client.admin.elections import elect_leaders
 
         return elect_leaders(self._calls, election_type, partitions, timeout_ms=self._request_timeout_ms)
+
+    def fetch_from_replica(
+        self,
+        broker_id: int,
+        offsets: Mapping[TopicPartition, int],
+        topic_ids: Mapping[str, UUID],
+        *,
+        max_wait_ms: int,
+        partition_max_bytes: int,
+    ) -> dict[TopicPartition, Fetched]:
+        """Blocks. Returns what a broker's replicas have from `offsets` on, whether it leads them or not."""
+        from kafka_zk.client.admin.replica_fetching import fetch_from_replica
+
+        return fetch_from_replica(
+            self._calls,
+            broker_id,
+            offsets,
+            topic_ids,
+            max_wait_ms=max_wait_ms,
+            partition_max_bytes=partition_max_bytes,
+        )
 
     def alter_replica_log_dirs(
         self, wanted: Mapping[Replica, str]

@@ -18,7 +18,8 @@ def check_bootstrap_servers(text: str) -> None:
     """Raise UsageError unless every part of `text` has a host and a port."""
     if not text:
         raise UsageError("Error while validating the bootstrap address\n")
-    if not all(has_port(part) for part in java_split(text, ",")):
+    parts = java_split(text, ",")
+    if not parts or not all(map(has_port, parts)):
         raise UsageError(ADVICE)
 
 

@@ -13,7 +13,7 @@ from kafka_zk.tools.common.java_output import JavaError
 
 _PARSE = "com.fasterxml.jackson.core.JsonParseException"
 _EOF = "com.fasterxml.jackson.core.io.JsonEOFException"
-_SOURCE = "Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
+SOURCE = "Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 _VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 _A_VALUE = f"expected a valid value {_VALUES}"
 _SPACE = " \t\r\n"
@@ -87,7 +87,7 @@ class _Scanner:
         # At the root it names the other marker.
         expected = _CLOSING.get(kind, "}" if character == "]" else "]")
         if character != expected:
-            where = self._at(start + 1) if self.open else f"[{_SOURCE}; line: 1]"
+            where = self._at(start + 1) if self.open else f"[{SOURCE}; line: 1]"
             raise self._error(
                 f"Unexpected close marker '{character}': expected '{expected}' (for {kind} starting at {where})"
             )
@@ -244,7 +244,7 @@ class _Scanner:
     def _at(self, column: int) -> str:
         """`column` counts from the beginning of the text; a line break that is the last thing read ends no line."""
         before = self.text[: max(0, min(column - 1, len(self.text)) - 1)]
-        return f"[{_SOURCE}; line: {before.count(chr(10)) + 1}, column: {column - (before.rfind(chr(10)) + 1)}]"
+        return f"[{SOURCE}; line: {before.count(chr(10)) + 1}, column: {column - (before.rfind(chr(10)) + 1)}]"
 
 
 def _described(character: str) -> str:

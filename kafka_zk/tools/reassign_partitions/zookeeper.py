@@ -14,6 +14,7 @@ from functools import partial
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.common.endings import exit_code_of, tell_as_thrown
+from kafka_zk.tools.common.jackson_errors import SOURCE
 from kafka_zk.tools.common.java_files import read_file
 from kafka_zk.tools.common.java_output import JavaError, message_of, show_warnings, stack_trace
 from kafka_zk.tools.common.options import Options, usage_of
@@ -23,6 +24,7 @@ from kafka_zk.tools.reassign_partitions.bootstrap import EXISTING, NO_THROTTLE, 
 from kafka_zk.tools.reassign_partitions.options import ZOOKEEPER_OPTIONS, checked_action_for_zookeeper
 from kafka_zk.tools.reassign_partitions.plan_file import (
     Assignment,
+    Plan,
     checked_for_execute,
     checked_for_generate,
     failed,
@@ -55,6 +57,7 @@ _OLD_WORDS = {
     "org.apache.kafka.server.common.AdminCommandFailedException": "kafka.common.AdminCommandFailedException",
     "org.apache.kafka.server.common.AdminOperationException": "kafka.admin.AdminOperationException",
 }
+SHOWN_OF_TEXT = 500
 _DUPLICATES = re.compile(r"(contains duplicate entries: )\[(.*)\]")
 
 
@@ -138,11 +141,25 @@ def _generate(zk: ZkClient, text: str, broker_list: str, *, rack_aware: bool) ->
     print(f"Proposed partition reassignment configuration\n{plan_text(proposed)}")
 
 
+def _read_plan(text: str) -> Plan:
+    """The file's plan. What Jackson says of a text that is no JSON names the text: its release of 2.8 did."""
+    try:
+        return read_plan(text)
+    except JavaError as error:
+        reason = error.__cause__
+        if not isinstance(reason, JavaError):
+            raise
+        rest = len(text) - SHOWN_OF_TEXT
+        shown = f'Source: (String)"{text[:SHOWN_OF_TEXT]}"' + (f"[truncated {rest} chars]" if rest > 0 else "")
+        told = JavaError(str(error).replace(SOURCE, shown), error.java_class)
+        raise told from JavaError(str(reason).replace(SOURCE, shown), reason.java_class)
+
+
 # --- verify ----------------------------------------------------------------------------------------------------------
 
 
 def _verify(zk: ZkClient, text: str, *, preserve_throttles: bool) -> None:
-    plan = read_plan(text)
+    plan = _read_plan(text)
     if plan.log_dirs:
         raise failed(NEEDS_BROKERS)
     print(INCOMPLETE)
@@ -189,7 +206,7 @@ def _write(zk: ZkClient, entity: str, overrides: Mapping[str, str]) -> None:
 
 
 def _execute(zk: ZkClient, text: str, throttle: int) -> None:
-    plan = read_plan(text)
+    plan = _read_plan(text)
     proposed = checked_for_execute(plan)
     if plan.log_dirs:
         raise failed(NEEDS_BROKERS)

@@ -1,4 +1,4 @@
-"""Command lines that both election tools refuse by themselves, what Apache's say, and how that was written down.
+"""Command lines that small tools for replicas refuse by themselves, what Apache's say, and how that was written down.
 
 `python -m tests.interop.tools.election_lines` runs Apache's tools again and writes tests/golden/tools/TOOL.jsonl anew.
 """
@@ -56,6 +56,20 @@ PREFERRED = """
 --bootstrap-server foo
 --bootstrap-server B --bootstrap-server B
 """
+VERIFICATION = """
+
+--help
+--version
+--bogus
+--broker-list
+--topics-include x
+--broker-list B --topics-include a --topic-white-list b
+--broker-list foo
+--broker-list ,
+--broker-list=
+--broker-list B --broker-list B
+--fetch-size 1
+"""
 FILES = (
     "",
     "{",
@@ -78,7 +92,7 @@ FILES = (
 
 
 class Tool(NamedTuple):
-    """One of the two: Apache's class, its class path, what is asked, and where that was written down."""
+    """One of them: Apache's class, its class path, what is asked, and where that was written down."""
 
     main_class: str
     class_path: Callable[[], str | None]
@@ -100,6 +114,12 @@ TOOLS = {
         [line_of(text, "{}") for text in PREFERRED.removeprefix("\n").splitlines()]
         + [line_of("--bootstrap-server B --path-to-json-file F", text) for text in FILES],
         FOLDER / "preferred-replica-election.jsonl",
+    ),
+    "replica_verification": Tool(
+        "org.apache.kafka.tools.ReplicaVerificationTool",
+        lambda: None,
+        [line_of(text, "") for text in VERIFICATION.removeprefix("\n").splitlines()],
+        FOLDER / "replica-verification.jsonl",
     ),
 }
 

@@ -98,4 +98,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="if listed.count(each) > 2]",
         tests="tests/unit/tools/test_elections.py -k leader_election",
     ),
+    Mutant(
+        breaks="replicas are compared up to the high watermark only",
+        file="kafka_zk/tools/replica_verification/verification.py",
+        old="batch.header.last_offset >= by_broker[broker_id].high_watermark:",
+        new="batch.header.last_offset > by_broker[broker_id].high_watermark:",
+        tests="tests/unit/tools/test_replica_verification.py",
+    ),
 )

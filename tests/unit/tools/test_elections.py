@@ -1,4 +1,4 @@
-"""Command lines that both election tools refuse by themselves, in the words that Apache's printed."""
+"""Command lines that small tools for replicas refuse by themselves, in the words that Apache's printed."""
 
 from __future__ import annotations
 

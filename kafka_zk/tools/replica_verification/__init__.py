@@ -1,0 +1,1 @@
+"""kafka-replica-verification.sh."""
