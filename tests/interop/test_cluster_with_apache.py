@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import gevent
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import ConnectionLoss, NoNodeError
 
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
@@ -64,6 +65,10 @@ class Cluster:
             data, _ = self.zk.get("/controller")
         except NoNodeError:
             return None  # Between two controllers.
+        except ConnectionLoss:
+            # Whoever asked held the loop for longer than ZooKeeper waits; the client is about to connect again.
+            gevent.sleep(0.2)
+            return None
         return int(json.loads(data)["brokerid"])
 
     def wait_for_members(self, *broker_ids: int) -> None:
