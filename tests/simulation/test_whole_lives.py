@@ -14,14 +14,16 @@ import pytest
 from tests.simulation.seeded_lives import LifeFailed, seeds_to_live
 from tests.simulation.whole_cuts import CutsLife
 from tests.simulation.whole_life import WholeLife
+from tests.simulation.whole_moves import MovesLife
 from tests.simulation.whole_plain import PlainLife
+from tests.simulation.whole_power_loss import PowerLossLife
 from tests.simulation.whole_unclean import UncleanLife
 
 FIRST_SEED = 1
 CUT_LIVES = 12
 FULL_LIVES = 2_000
 PER_TEST = 250
-KINDS: tuple[type[WholeLife], ...] = (PlainLife, CutsLife, UncleanLife)
+KINDS: tuple[type[WholeLife], ...] = (PlainLife, PowerLossLife, CutsLife, MovesLife, UncleanLife)
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
