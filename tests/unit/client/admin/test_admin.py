@@ -183,7 +183,7 @@ def closed_port() -> int:
     [
         ("foo", "Invalid url in bootstrap.servers: foo"),
         ("localhost:65536", "Invalid port in bootstrap.servers: localhost:65536"),
-        ("", "No resolvable bootstrap urls given in bootstrap.servers"),
+        ("", "You must set either bootstrap.servers or bootstrap.controllers"),
     ],
 )
 def test_bootstrap_servers_that_name_nobody_are_refused(servers: str, message: str) -> None:
