@@ -11,15 +11,14 @@ PRODUCE = "tests/unit/replication/test_transactional_produce.py"
 OFFSETS = "kafka_zk/coordinator/group/decisions/offsets.py"
 OFFSET_TESTS = "tests/unit/coordinator/test_offsets.py tests/unit/coordinator/test_coordinator_log.py"
 COMMITS = "tests/unit/replication/test_delayed_commit.py"
-LIVES = "tests/simulation/test_transaction_lives.py -k whole"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
-        breaks="a new coordinator waits for all that it read, in a life",
+        breaks="a new coordinator waits for all that it read",
         file=f"{ROOM}/manager.py",
         old="self._log.await_committed(load.partition, replay.end_offset, timeout_ms=timeout_ms)",
         new="self._log.await_committed(load.partition, 0, timeout_ms=timeout_ms)",
-        tests=f"{LIVES} --seed 138",
+        tests=f"{LOADS} -k not_committed_is_not_served",
     ),
     Mutant(
         breaks="a load that waited serves only if its leadership still is the current one",
