@@ -138,9 +138,10 @@ def polled_to_its_position(consumer: KafkaConsumer) -> int:
     """How many calls were interrupted until the member of a group knew where to read."""
     interrupted = 0
     for _ in range(200):
-        if consumer.assignment() == {T0} and consumer.position(T0):
-            return interrupted
         try:
+            # The position may be what waits for the answer that Ctrl-C takes away.
+            if consumer.assignment() == {T0} and consumer.position(T0):
+                return interrupted
             consumer.poll(0.02)
         except KeyboardInterrupt:
             interrupted += 1
