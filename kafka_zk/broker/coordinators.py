@@ -18,6 +18,7 @@ from kafka_zk.coordinator.group.coordinator import GroupCoordinator
 from kafka_zk.coordinator.lag.gauges import GroupLag
 from kafka_zk.coordinator.transaction.coordinator import TransactionCoordinator
 from kafka_zk.coordinator.transaction.marker_writer import MarkerWriter
+from kafka_zk.coordinator.transaction.producer_id_znode import ZkProducerIds
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
@@ -71,8 +72,13 @@ class Coordinators:
             pause=lambda: gevent.sleep(0),
             clock=clock,
         ).register(metrics)
+        # A controller of a release before 3.0 allocates none.
+        is_allocated = config.inter_broker_protocol_version.is_at_least("3.0-IV0")
         self.producer_ids = ProducerIdManager(
-            broker_id=broker_id, broker_epoch=broker_epoch, controller=controller, clock=clock
+            broker_id=broker_id,
+            broker_epoch=broker_epoch,
+            controller=controller if is_allocated else ZkProducerIds(zk),
+            clock=clock,
         )
         self.marker_writer = MarkerWriter(
             replica_manager=replica_manager,

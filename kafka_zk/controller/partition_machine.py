@@ -43,12 +43,14 @@ class PartitionMachine:
         log: StateChangeLog,
         *,
         unclean_by_default: bool,
+        has_leader_recovery: bool,
     ) -> None:
         self._context = context
         self._store = store
         self._outbox = outbox
         self._log = log
         self.unclean_by_default = unclean_by_default
+        self._has_leader_recovery = has_leader_recovery
 
     def start(self) -> None:
         """Blocks. Initialize the state of every partition, then try to bring all online."""
@@ -145,7 +147,12 @@ class PartitionMachine:
                 )
             else:
                 election = elect(
-                    self._context, partition, current, strategy, unclean_allowed=partition.topic in unclean
+                    self._context,
+                    partition,
+                    current,
+                    strategy,
+                    unclean_allowed=partition.topic in unclean,
+                    has_leader_recovery=self._has_leader_recovery,
                 )
                 if election.leadership is None:
                     results[partition] = self._failed(partition, f"under strategy {strategy.value}")

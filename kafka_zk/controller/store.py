@@ -388,9 +388,8 @@ class FencedStore:
         block = znodes.ProducerIdBlockZNode.decode(data, stat)
         return (None if block is None else block.last), stat.version
 
-    def write_producer_id_block(self, broker_id: int, first: int, last: int, zk_version: int) -> bool:
+    def write_producer_id_block(self, block: znodes.ProducerIdBlock, zk_version: int) -> bool:
         """Blocks. False if another controller wrote meanwhile. A repeated write of the same block counts as written."""
-        block = znodes.ProducerIdBlock(broker_id, first, last)
         path = znodes.ProducerIdBlockZNode.PATH
         result = self._many([SetData(path, znodes.ProducerIdBlockZNode.encode(block), zk_version)])[0]
         if isinstance(result, BadVersion):

@@ -21,7 +21,7 @@ from gevent.event import Event
 from kafka_zk.clock import Clock
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.peer_versions import Channel, PeerVersions
-from kafka_zk.metadata.request_forms import in_version
+from kafka_zk.metadata.request_forms import highest_version, in_version
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
@@ -145,7 +145,8 @@ class ControllerChannel:
             if channel is None or self._versions is None:
                 return False
             try:
-                api_version = self._versions.version_for(queued.request)
+                highest = highest_version(queued.request)
+                api_version = self._versions.version_for(queued.request, highest=highest)
             except UnsupportedVersion as error:
                 self._queue.remove(queued)
                 queued.pending.fail(error)

@@ -41,11 +41,13 @@ class PeerVersions:
         )
         return cls(peer, {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys})
 
-    def version_for(self, request: Any, *, lowest: int = 0) -> int:
-        """The highest version that both sides know. Raises UnsupportedVersion if that is below `lowest`."""
+    def version_for(self, request: Any, *, lowest: int = 0, highest: int | None = None) -> int:
+        """The highest version that both sides know, at most `highest`. Raises UnsupportedVersion below `lowest`."""
         api = _KEYS[type(request).__name__]
         low, high = self._ranges.get(api.key, (0, -1))
         version = min(high, api.request.max_version)
+        if highest is not None:
+            version = min(version, highest)
         if version < max(low, api.request.min_version, lowest):
             raise UnsupportedVersion(f"{self._peer} does not support {api.name}")
         return version

@@ -1,7 +1,8 @@
 """Converts requests to the version that the controller supports.
 
 Role        Pure. Their senders fill the newest form; a controller of an older release (a rolling upgrade) gets its own.
-Source      AlterPartitionRequest.Builder.build: before version 3 the ISR is a list of ids, without the members' epochs.
+Source      AlterPartitionRequest.Builder.build: before version 3 the ISR is a list of ids, without the members' epochs,
+            and before version 2 topics have names. DefaultAlterPartitionManager.buildRequest.
 """
 
 from __future__ import annotations
@@ -9,8 +10,20 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_zk.protocol.messages.alter_partition import AlterPartitionRequest, RequestPartitionData, RequestTopicData
+from kafka_zk.protocol.types import NULL_UUID
 
 MEMBERS_WITH_EPOCHS_FROM = 3
+LAST_WITH_NAMES = 1
+
+
+def highest_version(request: Any) -> int | None:
+    """The last version that can carry `request`; None: each can.
+
+    Under an inter.broker.protocol.version before 2.8 topics have no ids, and no id names none of them.
+    """
+    if isinstance(request, AlterPartitionRequest) and any(topic.topic_id == NULL_UUID for topic in request.topics):
+        return LAST_WITH_NAMES
+    return None
 
 
 def in_version(request: Any, api_version: int) -> Any:

@@ -3,6 +3,8 @@
 Role        Acts: one greenlet a listener. `handle` gets each notice's data, in order of the numbers.
 Invariants  Every listener that runs when a notice is written handles it. After a restart all notices that are still
             there are handled again, which handlers must tolerate (they read the changed thing itself).
+            A notice is purged only if this listener has known it for its lifetime: a wall clock that is ahead of
+            ZooKeeper's takes no notice from brokers that have not read it yet.
             A notice that cannot be read, handled or removed is logged and does not stop those behind it.
 Source      ZkNodeChangeNotificationListener; notices live 15 minutes.
 """
@@ -45,6 +47,8 @@ class SequenceListener:
         self._clock = clock
         self._dirty = Event()
         self._last_handled = -1
+        self._known_since_ms: dict[str, int] = {}
+        """When this listener first saw each notice that is there, by the monotonic clock."""
         self._tasks: deque[Callable[[], None]] = deque()
         self._greenlet: gevent.Greenlet[..., None] | None = None
 
@@ -94,6 +98,8 @@ class SequenceListener:
     def process(self) -> None:
         """Blocks. Handle the notices that are new, in order, and delete those past their lifetime."""
         names = sorted(name for name in self._zk.children(self._parent) if self._is_notice(name))
+        seen_ms = self._clock.monotonic_ms()
+        self._known_since_ms = {name: self._known_since_ms.get(name, seen_ms) for name in names}
         if not names:
             return
         log.info("Processing notification(s) to %s", self._parent)
@@ -102,7 +108,7 @@ class SequenceListener:
         for name, notice in zip(new, self._zk.get_many([f"{self._parent}/{name}" for name in new]), strict=True):
             self._handle_one(f"{self._parent}/{name}", notice)
             self._last_handled = sequence_number(name)
-        self._purge(names)
+        self._purge([name for name in names if self._known_since_ms[name] <= seen_ms - NOTICE_LIFETIME_MS])
 
     def _is_notice(self, name: str) -> bool:
         """Other children were put there by hand. Kafka's listener stops at such a child for ever."""
@@ -126,6 +132,9 @@ class SequenceListener:
             caught(f"ZkNodeChangeNotificationListener {self._parent}", path)
 
     def _purge(self, names: list[str]) -> None:
+        """Blocks. Delete those of `names` that were written longer than their lifetime ago."""
+        if not names:
+            return
         paths = [f"{self._parent}/{name}" for name in names]
         oldest_kept_ms = self._clock.wall_ms() - NOTICE_LIFETIME_MS
         old = []

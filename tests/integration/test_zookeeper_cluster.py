@@ -251,8 +251,10 @@ def test_notices_past_their_lifetime_are_purged(zk: ZkClient) -> None:
     clock = SimClock(wall_ms=written + NOTICE_LIFETIME_MS)
     listener = SequenceListener(zk, "/config/changes", "config_change_", lambda data: None, clock)
     listener.start()
-    assert len(zk.children("/config/changes")) == 1
-    clock.advance(1)
+    clock.set_wall(1)
+    listener.process()
+    assert len(zk.children("/config/changes")) == 1, "this listener has not known it for so long"
+    clock.advance(NOTICE_LIFETIME_MS)
     listener.process()
     assert zk.children("/config/changes") == []
     listener.stop()

@@ -50,6 +50,7 @@ SPAWNS = {
     "on_auto_rebalance, GroupManager._check) sets its next timer whatever happens",
     "coordinator/group/performer.py Performer._perform": "one record of one group: the log answers with a code",
     "coordinator/lag/other_coordinators.py committed_elsewhere": "one question: whoever scrapes gets None",
+    "coordinator/transaction/producer_id_znode.py ZkProducerIds.send": "one block: any error fails its Pending",
     "log/local/flusher.py Flusher.in_background": "one flush: it is run again, and the next one syncs what it left",
     "log/cleaner/log_cleaner.py LogCleaner.stop": "a stop, which waits for it",
     "log/helper/process.py HelperProcess._leave_soon": "ends an idle process; the next call finds it or makes another",

@@ -2,7 +2,7 @@
 
 Role        Pure: each function decides for one partition and returns an `Election`.
 Invariants  The leader epoch grows by exactly one with each election. Only an unclean election picks a leader from
-            outside the ISR, and it says so in the recovery state.
+            outside the ISR, and from protocol 3.2 on it says so in the recovery state.
 Source      Election; PartitionLeaderElectionAlgorithms; KIP-460, KIP-704.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from kafka_zk.controller.decisions.context import RECOVERING, ControllerContext, Leadership
+from kafka_zk.controller.decisions.context import RECOVERED, RECOVERING, ControllerContext, Leadership
 from kafka_zk.protocol.types import TopicPartition
 
 
@@ -70,11 +70,12 @@ def elect(
     strategy: Strategy,
     *,
     unclean_allowed: bool = False,
+    has_leader_recovery: bool = True,
 ) -> Election:
     """Elect a leader for `partition` from the state just read.
 
     `unclean_allowed` is the topic's unclean.leader.election.enable; it matters only to OFFLINE and only if no member
-    of the ISR is online.
+    of the ISR is online. Without `has_leader_recovery` (a protocol before 3.2) no state says RECOVERING.
     """
     assignment = context.assignment(partition)
     assigned = assignment.replicas
@@ -95,7 +96,8 @@ def elect(
     if is_unclean and leader is not None:
         elected = _next(current, leader, (leader,))
         assert elected is not None
-        return Election(replace(elected, recovery_state=RECOVERING), online, is_unclean=True)
+        recovery_state = RECOVERING if has_leader_recovery else RECOVERED
+        return Election(replace(elected, recovery_state=recovery_state), online, is_unclean=True)
     isr = tuple(member for member in current.isr if context.is_replica_online(member, partition))
     return Election(_next(current, leader, isr), online)
 

@@ -36,6 +36,8 @@ class RequestVersions:
     stop_replica: int
     controlled_shutdown: int
     has_topic_ids: bool
+    has_leader_recovery: bool
+    """Whether an unclean election says so in the partition's state (KIP-704)."""
     feature_znode_version: int | None
     """Version of the JSON in /feature; None: this protocol has no feature versioning."""
 
@@ -48,5 +50,6 @@ class RequestVersions:
             stop_replica=_pick(STOP_REPLICA, version),
             controlled_shutdown=_pick(CONTROLLED_SHUTDOWN, version),
             has_topic_ids=version.is_at_least("2.8-IV0"),
+            has_leader_recovery=version.is_at_least("3.2-IV0"),
             feature_znode_version=feature_znode_version if version.is_at_least("2.7-IV0") else None,
         )

@@ -4,9 +4,11 @@ from itertools import product
 
 import pytest
 
+from kafka_zk.config.metadata_version import MetadataVersion
 from kafka_zk.controller.decisions.assignment import ReplicaAssignment
-from kafka_zk.controller.decisions.context import RECOVERING
+from kafka_zk.controller.decisions.context import RECOVERED, RECOVERING
 from kafka_zk.controller.decisions.election import Strategy, elect, offline_leader
+from kafka_zk.controller.decisions.versions import RequestVersions
 from tests.unit.controller.given import cluster, state, tp
 
 
@@ -33,6 +35,16 @@ def test_an_unclean_election_needs_the_topic_to_allow_it_and_says_recovering():
     assert (election.leadership.leader, election.leadership.isr) == (2, (2,))
     assert election.leadership.recovery_state == RECOVERING
     assert election.is_unclean
+
+
+def test_before_protocol_3_2_no_state_says_recovering():
+    context = cluster({tp(): (1, 2, 3)}, live=(2, 3))
+    current = state(1, (1,))
+    election = elect(context, tp(), current, Strategy.UNCLEAN, has_leader_recovery=False)
+    assert election.is_unclean
+    assert election.leadership.recovery_state == RECOVERED
+    assert not RequestVersions.of(MetadataVersion("3.1-IV0")).has_leader_recovery
+    assert RequestVersions.of(MetadataVersion("3.2-IV0")).has_leader_recovery
 
 
 def test_a_clean_leader_is_preferred_even_where_unclean_ones_are_allowed():

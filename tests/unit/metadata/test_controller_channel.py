@@ -11,7 +11,8 @@ import pytest
 from kafka_zk.clock import SystemClock
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
-from kafka_zk.metadata.request_forms import in_version
+from kafka_zk.metadata.peer_versions import PeerVersions
+from kafka_zk.metadata.request_forms import highest_version, in_version
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode, RequestTimedOut, UnsupportedVersion
@@ -209,6 +210,15 @@ def test_an_isr_change_reaches_controllers_of_every_release(cache: MetadataCache
     assert (topic.topic_name, topic.topic_id) == (("t", NULL_UUID) if api_version < 2 else ("", topic_id))
     members = partition.new_isr or [member.broker_id for member in partition.new_isr_with_epochs]
     assert (members, partition.leader_epoch, partition.partition_epoch) == ([1, 2], 4, 6)
+
+
+def test_topics_without_ids_go_by_their_names_to_a_controller_that_would_take_ids() -> None:
+    named, identified = RequestTopicData(topic_name="named"), RequestTopicData(topic_name="t", topic_id=UUID(int=5))
+    both = AlterPartitionRequest(broker_id=1, broker_epoch=9, topics=[named, identified])
+    versions = PeerVersions("The controller", {56: (0, 3)})
+    assert versions.version_for(both, highest=highest_version(both)) == 1
+    alone = AlterPartitionRequest(broker_id=1, broker_epoch=9, topics=[identified])
+    assert versions.version_for(alone, highest=highest_version(alone)) == 3
 
 
 @pytest.mark.parametrize("api_version", range(4))
