@@ -1,6 +1,6 @@
 """Reads Java properties files: server.properties, tool configs, the logging configuration.
 
-Role        Pure: text in, dict out; `read_file` is the one function that opens a file.
+Role        Pure: text in, dict out, and back; `read_file` is the one function that opens a file.
 Invariants  Equal to java.util.Properties.load, duplicates included (the last one counts).
 Source      java.util.Properties: comments (# and !), separators (=, : or white space), continuation lines (an odd
             number of backslashes at the end), escapes (\\t \\n \\r \\f \\uXXXX, any other character means itself).
@@ -10,13 +10,14 @@ Example     `a\\ b = c\\` and `   d` on the next line give {"a b": "cd"}.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kafka_zk.config.errors import ConfigException
 
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED = {value: f"\\{name}" for name, value in _ESCAPES.items()}
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -42,6 +43,28 @@ def apply_overrides(properties: dict[str, str], overrides: Iterable[str]) -> dic
             raise ConfigException(f"Invalid command line properties: {override}")
         result[key] = value
     return result
+
+
+def format_properties(properties: Mapping[str, str]) -> str:
+    """The text, in ASCII, that `parse_properties` reads as `properties`: one line each, in their order."""
+    return "".join(
+        f"{_escaped(key, of_key=True)}={_escaped(value, of_key=False)}\n" for key, value in properties.items()
+    )
+
+
+def _escaped(text: str, *, of_key: bool) -> str:
+    pieces = []
+    for position, character in enumerate(text):
+        if character in _ESCAPED:
+            pieces.append(_ESCAPED[character])
+        elif character == "\\" or (character == " " and (of_key or position == 0)) or (of_key and character in "=:#!"):
+            pieces.append("\\" + character)
+        elif " " <= character <= "~":
+            pieces.append(character)
+        else:
+            units = character.encode("utf-16-be", "surrogatepass")
+            pieces += [f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2)]
+    return "".join(pieces)
 
 
 def _logical_lines(text: str) -> Iterator[str]:

@@ -30,6 +30,8 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("kafka-server-start", "Starts a broker", " [-daemon] server.properties [--override key=value]..."),
     Command("kafka-server-stop", "Stops the brokers of this machine", ""),
+    Command("kafka-cluster-up", "Starts several brokers on this machine, or those that are missing", " N [option...]"),
+    Command("kafka-cluster-down", "Stops them, one after the other"),
     Command("kafka-topics", "Creates, deletes, describes and changes topics"),
     Command("kafka-configs", "Describes and changes configurations, quotas and SCRAM credentials"),
     Command("kafka-acls", "Lists, adds and removes ACLs"),

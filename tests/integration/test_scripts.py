@@ -19,6 +19,8 @@ WRAPPERS = {
     "kafka-delete-records.sh": "delete_records",
     "kafka-broker-api-versions.sh": "broker_api_versions",
     "kafka-cluster.sh": "cluster",
+    "kafka-cluster-up.sh": "cluster_up",
+    "kafka-cluster-down.sh": "cluster_down",
     "kafka-features.sh": "features",
     "kafka-log-dirs.sh": "log_dirs",
     "kafka-e2e-latency.sh": "e2e_latency",

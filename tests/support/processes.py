@@ -10,12 +10,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 POLL_S = 0.02
 FREE_PORTS = range(12_000, 32_000)
 """Below those that the kernel gives to whoever connects: one of these is still free when a program comes to it."""
+ROWS = range(10_000, 12_000)
+"""For those who need ports one after the other."""
 SHARES = 8
 """More than there are processes in a run of pytest-xdist, which calls them gw0, gw1 ..."""
 
@@ -77,6 +79,24 @@ def free_port() -> int:
     raise AssertionError("unreachable: the ports go round")
 
 
+def free_ports_in_a_row(count: int) -> int:
+    """The first of `count` ports, at most 10, that nobody listens on and no other process of this run is given."""
+    for first in _rows:
+        with ExitStack() as listeners, suppress(OSError):
+            for port in range(first, first + count):
+                listeners.enter_context(socket.socket()).bind(("", port))
+            return first
+    raise AssertionError("unreachable: the ports go round")
+
+
+def _rows_of(worker: str) -> Iterator[int]:
+    """Every tenth port of its share of them, from somewhere on."""
+    size = len(ROWS) // SHARES
+    share = ROWS[int(worker.removeprefix("gw")) % SHARES * size :][:size:10]
+    start = random.randrange(len(share))
+    return itertools.cycle([*share[start:], *share[:start]])
+
+
 def _ports_of(worker: str) -> Iterator[int]:
     """In turn, from somewhere among them: another run on this machine most likely began elsewhere."""
     share = FREE_PORTS[int(worker.removeprefix("gw")) % SHARES :: SHARES]
@@ -85,6 +105,7 @@ def _ports_of(worker: str) -> Iterator[int]:
 
 
 _ports = _ports_of(os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
+_rows = _rows_of(os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
 
 
 @contextmanager

@@ -9,8 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 PYTHON_OPTIONS = ("-P", "-X", "frozen_modules=on")
 """-P keeps the working folder off the module path: a file called queue.py there must not get in the way."""
@@ -31,7 +35,12 @@ def start_module(module: str, arguments: Sequence[str], *, output: str) -> int:
 
 
 def start(command: Sequence[str], *, output: str) -> int:
-    """Run `command` detached from this terminal, output in LOG_DIR/`output`; returns its process id. Raises OSError.
+    """Run `command` detached from this terminal, output in LOG_DIR/`output`; returns its process id. Raises OSError."""
+    return detach(command, log_dir() / output, os.environ).pid
+
+
+def detach(command: Sequence[str], output: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Run `command` detached from this terminal, its output in a new file. Raises OSError.
 
     It ignores SIGHUP and SIGINT, like a command that a script starts with `nohup ... &`.
     """
@@ -41,15 +50,14 @@ def start(command: Sequence[str], *, output: str) -> int:
         for number in (signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
 
-    folder = log_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / output).open("wb") as file:
-        process = subprocess.Popen(
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("wb") as file:
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
+            env=environ,
             start_new_session=True,
             preexec_fn=ignore,
         )
-    return process.pid

@@ -16,11 +16,10 @@ from typing import NoReturn
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
+from kafka_zk.tools.common.broker_processes import PROC, BrokerProcess, broker_processes
 from kafka_zk.tools.common.endings import exit_code_of, run_as_program
 from kafka_zk.tools.common.stop_signal import wanted_signal
 
-MODULE = "kafka_zk.tools.server_start"
-PROGRAM = "kafka-server-start"
 USAGE = "USAGE: kafka-server-stop.sh [--node-id=id] (set SIGNAL=name to send a signal other than TERM)"
 
 
@@ -48,40 +47,22 @@ def _stop(node_id: str) -> int:
     return 0
 
 
-def broker_pids(node_id: str = "", proc: Path = Path("/proc")) -> Iterator[int]:
+def broker_pids(node_id: str = "", proc: Path = PROC) -> Iterator[int]:
     """Processes of this user that run a broker; with `node_id` only those of that broker id."""
-    for folder in proc.iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            words = (folder / "cmdline").read_bytes().decode(errors="surrogateescape").rstrip("\0").split("\0")
-            owner = folder.stat().st_uid
-        except OSError:
-            continue  # It ended while we looked.
-        arguments = _broker_arguments(words)
-        if owner != os.getuid() or arguments is None:
-            continue
-        if not node_id or node_id == _node_id(folder / "cwd", arguments):
-            yield int(folder.name)
+    for broker in broker_processes(proc):
+        if not node_id or node_id == _node_id(broker):
+            yield broker.pid
 
 
-def _broker_arguments(words: list[str]) -> list[str] | None:
-    """What a broker was started with; None if this is another program's command line."""
-    if MODULE in words and "-m" in words[: words.index(MODULE)]:
-        return words[words.index(MODULE) + 1 :]
-    if len(words) > 1 and Path(words[1]).name == PROGRAM:
-        return words[2:]
-    return None
-
-
-def _node_id(working_folder: Path, arguments: list[str]) -> str | None:
+def _node_id(broker: BrokerProcess) -> str | None:
     """The id that the broker's properties give it; None if they do not, or can no longer be read."""
-    files = [word for word in arguments if not word.startswith("-")]
-    overrides = [word for flag, word in pairwise(arguments) if flag == "--override"]
-    overrides += [word.removeprefix("--override=") for word in arguments if word.startswith("--override=")]
+    if broker.properties is None:
+        return None
+    overrides = [word for flag, word in pairwise(broker.arguments) if flag == "--override"]
+    overrides += [word.removeprefix("--override=") for word in broker.arguments if word.startswith("--override=")]
     try:
-        properties = apply_overrides(read_file(working_folder / files[0]), overrides)
-    except (OSError, ConfigException, IndexError):
+        properties = apply_overrides(read_file(broker.properties), overrides)
+    except (OSError, ConfigException):
         return None
     return properties.get("node.id", properties.get("broker.id"))
 

@@ -1,0 +1,1 @@
+"""Several brokers on one machine, out of one folder: what kafka-cluster-up, -down and -restart share."""
