@@ -2,7 +2,8 @@
 
 Role        Acts, through the admin client; what moves where is decided in spread.py. Not in Apache's tool.
 Invariants  Between two waves nothing moves: there a run may end, and the next one plans anew from what is.
-            A broker that dies while replicas move to it is noticed: their moves are cancelled, and the run ends.
+            A broker that dies while replicas move to it is noticed: their moves are cancelled, and the run ends once
+            the others of the wave have arrived. The throttle goes when nothing moves any more, and is told if it stays.
 """
 
 from __future__ import annotations
@@ -156,10 +157,11 @@ class Spreading:
         try:
             is_complete = self._waves(planned, load, throttle)
         except KeyboardInterrupt:
-            print("Ended at once: what is under way goes on.", file=sys.stderr)
+            without = "" if throttle is None else ", without a throttle"
+            print(f"Ended at once: what is under way goes on{without}.", file=sys.stderr)
         finally:
-            for sentence in throttle.remove() if throttle is not None else ():
-                print(sentence, flush=True)
+            if throttle is not None:
+                _remove(throttle)
         if is_complete:
             print("Done.")
             return 0
@@ -224,12 +226,15 @@ class Spreading:
     def _settled(
         self, wave: Sequence[Change], show: Callable[[Sequence[Change]], None], *, is_own: bool = True
     ) -> bool:
-        """Blocks. Until nothing of the wave moves any more; False if a broker died that it moves to.
+        """Blocks. Until nothing of the wave moves any more; False if a broker died that it moved to.
 
         What this run did not begin is not cancelled, and Ctrl-C ends the wait for it.
         """
         away_since: dict[int, float] = {}
+        is_whole = True
         while True:
+            if self.stop.is_asked and not is_own:
+                return False
             try:
                 ongoing = self.admin.list_partition_reassignments([each.partition for each in wave])
                 living = {node.id for node in self.admin.describe_cluster().nodes}
@@ -237,12 +242,10 @@ class Spreading:
                 print(f"Asking again: {message_of(error)}", file=sys.stderr)
                 time.sleep(POLL_S)
                 continue
-            if self.stop.is_asked and not is_own:
-                return False
             moving = [each for each in wave if each.partition in ongoing]
             show([each for each in wave if each.partition not in ongoing])
             if not moving:
-                return True
+                return is_whole
             now = time.monotonic()
             targets = {each for change in moving for each in ongoing[change.partition].adding_replicas}
             away_since = {each: away_since.get(each, now) for each in targets - living}
@@ -250,7 +253,10 @@ class Spreading:
             if dead:
                 lost = [each for each in moving if dead & {*ongoing[each.partition].adding_replicas}]
                 self._give_up(dead, lost, is_own=is_own)
-                return False
+                if not is_own:
+                    return False
+                is_whole = False
+                wave = [each for each in wave if each not in lost]
             time.sleep(POLL_S)
 
     def _give_up(self, dead: set[int], moving: Sequence[Change], *, is_own: bool) -> None:
@@ -263,7 +269,8 @@ class Spreading:
         for partition, error in outcomes.items():
             if error is not None and not isinstance(error, NoReassignmentInProgress | UnknownTopicOrPartition):
                 print(f"{partition}: the move could not be cancelled ({message_of(error)})", flush=True)
-        print("Their moves were cancelled; these replicas are where they were.", flush=True)
+        if None in outcomes.values():
+            print("Moves were cancelled: those replicas are where they were. The others are waited for.", flush=True)
 
     def _lead(self, wave: Sequence[Change]) -> None:
         """Blocks. Let preferred leaders that changed lead now; what cannot yet is left to the controller."""
@@ -272,6 +279,16 @@ class Spreading:
         changed = [each.partition for each in wave if each.before[:1] != each.after[:1]]
         if changed:
             self.admin.elect_leaders(ElectionType.PREFERRED, changed)
+
+
+def _remove(throttle: Throttle) -> None:
+    """Blocks. Says what stays of the throttle. Raises KeyboardInterrupt."""
+    try:
+        told = throttle.remove()
+    except KeyboardInterrupt:
+        print("\n".join(throttle.left()), flush=True)
+        raise
+    print("\n".join(told), end="\n" if told else "", flush=True)
 
 
 def _show(line: str, *, is_last: bool = False) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
 
-from kafka_zk.client.admin.admin_results import ConfigResource, ResourceType
+from kafka_zk.client.admin.admin_results import ConfigChange, ConfigOperation, ConfigResource, ResourceType
+from kafka_zk.client.errors import TimeoutException
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.common.failures import Refused
 from kafka_zk.tools.reassign_partitions import moves, spreading
@@ -125,6 +127,72 @@ def test_a_rate_that_was_changed_meanwhile_stays(cluster: FakeCluster) -> None:
     assert cluster.set_configs() == {BROKERS[3]: {moves.FOLLOWER_RATE: "99"}}
 
 
+def fail_after(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, fails: Callable[[ConfigChange], BaseException | None]
+) -> None:
+    """Each change of a config is made, and then fails if `fails` says so: its answer is lost, or Ctrl-C comes."""
+    alter = cluster.incremental_alter_configs
+
+    def altered(changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+        alter(changes)
+        for error in (fails(change) for wanted in changes.values() for change in wanted):
+            if error is not None:
+                raise error
+
+    monkeypatch.setattr(cluster, "incremental_alter_configs", altered)
+
+
+@pytest.mark.parametrize("operation", [ConfigOperation.SET, ConfigOperation.APPEND])
+def test_a_throttle_whose_answer_is_lost_is_removed(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, operation: ConfigOperation
+) -> None:
+    lost = TimeoutException("lost")
+    fail_after(cluster, monkeypatch, lambda change: lost if change.operation == operation else None)
+    with pytest.raises(TimeoutException, match="lost"):
+        run(cluster, 1, throttle=5000)
+    assert not cluster.begun
+    assert cluster.set_configs() == {}
+
+
+def test_a_topic_that_cannot_be_freed_of_its_throttle_is_told_and_the_rest_is_freed(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = TimeoutException("nobody answers")
+    fail_after(cluster, monkeypatch, lambda change: gone if change.operation == ConfigOperation.SUBTRACT else None)
+    assert run(cluster, 1, throttle=5000) == 0
+    assert [each for each in BROKERS.values() if each in cluster.set_configs()] == []
+    assert (
+        "The list of throttled replicas of topic t could not be removed (nobody answers): kafka-configs.sh "
+        "--bootstrap-server HOST:PORT --entity-type topics --entity-name t --alter --delete-config "
+        "leader.replication.throttled.replicas,follower.replication.throttled.replicas\n"
+    ) in capsys.readouterr().out
+
+
+def test_who_interrupts_the_removal_of_a_throttle_is_told_what_stays(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    removed: list[ConfigChange] = []
+
+    def interrupts(change: ConfigChange) -> BaseException | None:
+        if change.operation == ConfigOperation.DELETE and change.name == moves.LEADER_RATE:
+            removed.append(change)
+        return KeyboardInterrupt() if len(removed) == 2 else None
+
+    fail_after(cluster, monkeypatch, interrupts)
+    with pytest.raises(KeyboardInterrupt):
+        run(cluster, 1, throttle=5000)
+    out = capsys.readouterr().out
+    assert [f"The throttle of broker {each} is still there" in out for each in (1, 2, 3)] == [False, True, True]
+
+
+def test_a_dead_broker_is_drained_under_a_throttle_of_the_living(cluster: FakeCluster) -> None:
+    cluster.living = {2, 3}
+    assert run(cluster, 1, throttle=5000) == 0
+    assert on(cluster, 1) == 0
+    assert cluster.throttled_while_moving[0].keys() == {BROKERS[2], BROKERS[3], TOPIC}
+    assert cluster.set_configs() == {}
+
+
 def test_ctrl_c_waits_for_the_wave_and_tells_how_to_go_on(
     cluster: FakeCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,6 +227,20 @@ def test_a_broker_that_dies_is_told_and_its_moves_are_cancelled(
     assert [each for each in cluster.set_configs() if each != BROKERS[3]] == []
 
 
+def test_a_broker_that_dies_leaves_the_throttle_to_the_others_of_its_wave(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The cluster takes t-0 to broker 3 and t-1 to broker 4, which is slow."""
+    cluster = FakeCluster({partition(0): (1, 4), partition(1): (1, 3)}, (1, 3, 4))
+    cluster.stuck = {4}
+    cluster.events = {3: lambda: cluster.living.discard(3), 9: cluster.stuck.clear}
+    assert run(cluster, 1, throttle=5000, grace_s=0) == 1
+    assert "Broker 3 died while replicas moved to it: t-0." in capsys.readouterr().out
+    assert cluster.assignment == {partition(0): (1, 4), partition(1): (4, 3)}
+    assert cluster.throttled_while_moving[-1][BROKERS[1]] == {moves.LEADER_RATE: "5000", moves.FOLLOWER_RATE: "5000"}
+    assert [each for each in cluster.set_configs() if each != BROKERS[3]] == []
+
+
 def test_a_broker_that_comes_back_in_time_costs_nothing(cluster: FakeCluster) -> None:
     cluster.events = {3: lambda: cluster.living.discard(3), 5: lambda: cluster.living.add(3)}
     assert run(cluster, 1, grace_s=60) == 0
@@ -170,6 +252,25 @@ def test_moves_of_an_ended_run_are_waited_for(cluster: FakeCluster, capsys: pyte
     assert run(cluster, 1) == 0
     assert on(cluster, 1) == 0
     assert capsys.readouterr().out.startswith("1 partitions move already. Waiting for them.\n")
+
+
+def test_ctrl_c_ends_the_wait_for_moves_of_others_though_nobody_answers(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.alter_partition_reassignments({partition(0): (3, 2)})
+    look, looks = cluster.list_partition_reassignments, iter(range(9))
+
+    def answered_once(partitions: Sequence[TopicPartition] | None = None) -> Any:
+        number = next(looks)
+        if number == 0:
+            return look(partitions)
+        if number == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        raise TimeoutException("nobody answers")
+
+    monkeypatch.setattr(cluster, "list_partition_reassignments", answered_once)
+    assert run(cluster, 1) == 1
+    assert next(looks) == 2
 
 
 def test_moves_of_others_to_a_dead_broker_are_not_cancelled(
