@@ -1,1 +1,1 @@
-"""Producer ids and transactions: InitProducerId."""
+"""The APIs of producer ids and of transactions, one module per API key."""

@@ -416,7 +416,7 @@ class TransactionCoordinator:
                 coordinator=load,
                 is_commit=is_commit,
                 partitions=transaction.partitions,
-                of=Ending(
+                ending=Ending(
                     transaction, load, lambda: self._completions.later(partial(self._complete, transaction, change))
                 ),
             )

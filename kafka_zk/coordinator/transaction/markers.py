@@ -88,13 +88,13 @@ USUAL: Final = frozenset(
 class Markers:
     """Those of one transaction, in the epoch that its `coordinator` has when they are sent.
 
-    `of` is told what becomes of them, and says whether they still are wanted.
+    `ending` is told what becomes of them, and says whether they still are wanted.
     """
 
     __slots__ = (
         "coordinator",
+        "ending",
         "is_commit",
-        "of",
         "producer_epoch",
         "producer_id",
         "remaining",
@@ -111,7 +111,7 @@ class Markers:
         coordinator: Load,
         is_commit: bool,
         partitions: Iterable[TopicPartition],
-        of: Ending,
+        ending: Ending,
     ) -> None:
         self.transactional_id = transactional_id
         self.producer_id = producer_id
@@ -119,7 +119,7 @@ class Markers:
         self.coordinator = coordinator
         self.is_commit = is_commit
         self.remaining = set(partitions)
-        self.of = of
+        self.ending = ending
         self.was_refused = False
 
     def __repr__(self) -> str:
@@ -204,7 +204,7 @@ class MarkerSender:
         if markers.remaining:
             self._route(markers, sorted(markers.remaining))
         else:
-            markers.of.done()
+            markers.ending.done()
 
     def _route(self, markers: Markers, partitions: Iterable[TopicPartition]) -> None:
         by_broker: dict[int, list[TopicPartition]] = {}
@@ -224,7 +224,7 @@ class MarkerSender:
         if own:
             self._tasks.later(partial(self._write_here, markers, own))
         if by_broker or homeless or unknown:
-            markers.of.delayed()
+            markers.ending.delayed()
         for broker_id, led in by_broker.items():
             self._waiting[broker_id].append((markers, led))
         if homeless:
@@ -247,7 +247,7 @@ class MarkerSender:
         count = 0
         while waiting and count < MOST_IN_A_REQUEST:
             part = waiting.popleft()
-            if not part[0].of.is_wanted():
+            if not part[0].ending.is_wanted():
                 continue
             # A producer has one answer in a request: of what a coordinator sent before it was away, the rest waits.
             if part[0].producer_id in sent:
@@ -264,7 +264,7 @@ class MarkerSender:
 
     def _write_here(self, markers: Markers, partitions: list[TopicPartition]) -> None:
         """Blocks while they are written. What becomes of them is taken once they are replicated."""
-        if not markers.of.is_wanted():
+        if not markers.ending.is_wanted():
             return
         part = (markers, partitions)
         try:
@@ -282,7 +282,7 @@ class MarkerSender:
 
     def _try_again(self, part: _Part) -> None:
         """Soon, with whatever else could not be written."""
-        part[0].of.delayed()
+        part[0].ending.delayed()
         self._again.append(part)
         self._await_retry()
 
@@ -291,28 +291,30 @@ class MarkerSender:
         if self._is_stopped:
             return
         if answer.error is not None:
-            log.info("Sending %d markers to broker %d again: %s", len(sent), broker_id, answer.error)
+            # What waits for it, too: if the broker is gone, each next request would fail at once, within this call.
+            failed = [*sent.values(), *self._waiting.pop(broker_id, ())]
+            log.info("Sending %d markers to broker %d again: %s", len(failed), broker_id, answer.error)
+            self._again.extend(failed)
+            self._await_retry()
+            return
+        for result in answer.value.markers:
+            part = sent.pop(result.producer_id, None)
+            if part is not None:
+                codes = {
+                    TopicPartition(topic.name, each.partition_index): code_of(each.error_code)
+                    for topic in result.topics
+                    for each in topic.partitions
+                }
+                self._take(part, codes)
+        if sent:
+            # It left some out: as if it had not answered those.
             self._again.extend(sent.values())
             self._await_retry()
-        else:
-            for result in answer.value.markers:
-                part = sent.pop(result.producer_id, None)
-                if part is not None:
-                    codes = {
-                        TopicPartition(topic.name, each.partition_index): code_of(each.error_code)
-                        for topic in result.topics
-                        for each in topic.partitions
-                    }
-                    self._take(part, codes)
-            if sent:
-                # It left some out: as if it had not answered those.
-                self._again.extend(sent.values())
-                self._await_retry()
         self._send_next(broker_id)
 
     def _take(self, part: _Part, codes: dict[TopicPartition, ErrorCode]) -> None:
         markers, partitions = part
-        if self._is_stopped or not markers.of.is_wanted():
+        if self._is_stopped or not markers.ending.is_wanted():
             return
         ended: list[TopicPartition] = []
         again: list[TopicPartition] = []
@@ -331,7 +333,7 @@ class MarkerSender:
         if again:
             self._try_again((markers, again))
         if refused:
-            markers.of.delayed()
+            markers.ending.delayed()
             markers.was_refused = True
             self._refused.append((self._clock.monotonic_ms() + REFUSED_RETRY_MS, (markers, refused)))
             if len(self._refused) == 1:
@@ -343,10 +345,10 @@ class MarkerSender:
             return
         self._retry_ms = RETRY_MS
         markers.remaining.difference_update(partitions)
-        if markers.of.is_wanted():
-            markers.of.written(partitions)
+        if markers.ending.is_wanted():
+            markers.ending.written(partitions)
             if not markers.remaining:
-                markers.of.done()
+                markers.ending.done()
 
     def _await_retry(self) -> None:
         if self._retry_timer is None and not self._is_stopped:
@@ -416,7 +418,7 @@ class MarkerSender:
         try:
             for _ in in_slices(range(len(waiting))):
                 markers, partitions = waiting[0]
-                if markers.of.is_wanted():
+                if markers.ending.is_wanted():
                     self._route(markers, partitions)
                 waiting.popleft()
         finally:

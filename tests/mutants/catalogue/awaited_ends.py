@@ -68,14 +68,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="nobody waits for a marker that is tried again",
         file=MARKERS,
-        old="        part[0].of.delayed()\n",
+        old="        part[0].ending.delayed()\n",
         new="",
         tests=f"{TESTS} -k to_be_tried_again",
     ),
     Mutant(
         breaks="nobody waits for a marker that was refused",
         file=MARKERS,
-        old="            markers.of.delayed()\n            markers.was_refused",
+        old="            markers.ending.delayed()\n            markers.was_refused",
         new="            markers.was_refused",
         tests=f"{TESTS} -k to_be_tried_again",
     ),

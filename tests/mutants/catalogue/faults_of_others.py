@@ -26,8 +26,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a newer epoch waits for the markers of all partitions",
         file=f"{ROOM}/markers.py",
-        old="            if not markers.remaining:\n                markers.of.done()\n",
-        new="            markers.of.done()\n",
+        old="            if not markers.remaining:\n                markers.ending.done()\n",
+        new="            markers.ending.done()\n",
         tests=f"{RULES} -k no_newer_epoch",
     ),
     Mutant(

@@ -74,6 +74,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{MARKERS} -k wait_for_one_leader",
     ),
     Mutant(
+        breaks="what waits for a leader that is gone is tried again with what was sent to it",
+        file=f"{ROOM}/markers.py",
+        old="*self._waiting.pop(broker_id, ())]",
+        new="]",
+        tests=f"{MARKERS} -k leader_that_leaves",
+    ),
+    Mutant(
         breaks="leaders that were down are looked for when the metadata changes",
         file=f"{ROOM}/markers.py",
         old="        metadata_cache.on_change(lambda _changed, _deleted: self._look_soon())\n",
@@ -90,7 +97,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what is no longer wanted while others are written is not written",
         file=f"{ROOM}/markers.py",
-        old="        if not markers.of.is_wanted():\n            return\n        part",
+        old="        if not markers.ending.is_wanted():\n            return\n        part",
         new="        part",
         tests=f"{MARKERS} -k no_longer_wanted",
     ),

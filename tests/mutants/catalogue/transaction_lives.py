@@ -11,11 +11,11 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a transaction is complete once its last marker is written, in lives",
         file=f"{ROOM}/markers.py",
-        old="            if not markers.remaining:\n                markers.of.done()",
+        old="            if not markers.remaining:\n                markers.ending.done()",
         new=(
             "            if len(markers.remaining) <= 1:\n"
             "                markers.remaining.clear()\n"
-            "                markers.of.done()"
+            "                markers.ending.done()"
         ),
         tests=LIVES,
     ),

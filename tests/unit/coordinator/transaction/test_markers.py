@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_zk import giving_way
+from kafka_zk.coordinator.transaction import markers
 from kafka_zk.coordinator.transaction.markers import (
     LONGEST_RETRY_MS,
     MOST_IN_A_REQUEST,
@@ -189,6 +190,23 @@ def test_a_lost_connection_costs_a_retry(scene: World) -> None:
     scene.leaders.cut = False
     scene.passes(RETRY_MS)
     assert scene.state() == "CompleteCommit"
+
+
+def test_a_leader_that_leaves_keeps_nobody_waiting_however_many_wait_for_it(
+    scene: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was silent for long. Nothing can be sent to it any more, and each attempt fails at once."""
+    monkeypatch.setattr(markers, "MOST_IN_A_REQUEST", 1)
+    ids = [f"id{number}" for number in range(sys.getrecursionlimit() // 2)]
+    scene.leaders.silent = True
+    for each in ids:
+        decided(scene, T0, transactional_id=each)
+    scene.leaders.silent, scene.leaders.cut = False, True
+    scene.leaders.forget()
+    scene.leaders.cut = False
+    scene.leaders.leaders[T0] = 2
+    scene.passes_slowly(2 * RETRY_MS)
+    assert {scene.state(each) for each in ids} == {"CompleteCommit"}
 
 
 def test_retries_become_rare_while_nothing_is_taken_and_frequent_again_after(scene: World) -> None:
