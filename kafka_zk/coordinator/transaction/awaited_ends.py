@@ -61,9 +61,9 @@ class AwaitedEnds:
     def ended(self, transaction: Transaction) -> None:
         """It is complete, and the next one may begin. Does not switch."""
         if self._waits:
-            for wait in self._waits.pop(transaction, ()):
-                _stop(wait)
-                self._tasks.later(partial(_go_on, wait))
+            # They wait for the greenlet, too: until then time, a client that leaves and a stop count as before.
+            for wait in self._waits.get(transaction, ()):
+                self._tasks.later(partial(self._go_on, transaction, wait))
 
     def give_up(self) -> None:
         """Refuse what waits for transactions that are no longer in memory. Does not switch."""
@@ -74,6 +74,16 @@ class AwaitedEnds:
         """Refuse everything. Does not switch."""
         for transaction in list(self._waits):
             self._refuse_all(transaction, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def _go_on(self, transaction: Transaction, wait: _Wait) -> None:
+        """Blocks, in a background task. Nobody waits for ever, whatever goes wrong."""
+        if not self._take_out(transaction, wait):
+            return
+        try:
+            wait.again()
+        except Exception as error:
+            wait.answer.fail(error)
+            raise
 
     def _refuse_all(self, transaction: Transaction, code: ErrorCode) -> None:
         for wait in list(self._waits[transaction]):
@@ -91,19 +101,6 @@ class AwaitedEnds:
         waits.remove(wait)
         if not waits:
             del self._waits[transaction]
-        _stop(wait)
+        assert wait.timer is not None
+        wait.timer.cancel()
         return True
-
-
-def _stop(wait: _Wait) -> None:
-    assert wait.timer is not None
-    wait.timer.cancel()
-
-
-def _go_on(wait: _Wait) -> None:
-    """Blocks, in a background task. Nobody waits for ever, whatever goes wrong."""
-    try:
-        wait.again()
-    except Exception as error:
-        wait.answer.fail(error)
-        raise

@@ -59,6 +59,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{TESTS} -k stop_keeps_nobody",
     ),
     Mutant(
+        breaks="who hears of the end and has left, was refused or met a stop does not go on",
+        file=WAITS,
+        old="        if not self._take_out(transaction, wait):\n            return\n        try",
+        new="        self._take_out(transaction, wait)\n        try",
+        tests=f"{TESTS} -k before_it_goes_on",
+    ),
+    Mutant(
         breaks="nobody waits for markers of another broker",
         file=MARKERS,
         old="        if by_broker or homeless or unknown:\n",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gevent.event import Event
 
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.txn.add_offsets_to_txn import add_offsets_to_txn
@@ -106,6 +108,40 @@ def test_a_stop_keeps_nobody_waiting(scene: World) -> None:
     assert added.value is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
+def heard_of(scene: World, task: Callable[[], object] = lambda: None) -> Pending[ErrorCode]:
+    """The answer to who waits for an end that the coordinator has heard of. It goes on behind `task`."""
+    producer = ending(scene)
+    added = scene.adds(producer, T1)
+    scene.log.holds_back = True
+    scene.own.replicate()
+    scene.settle()
+    scene.log.holds_back = False
+    scene.coordinator._completions.later(task)
+    scene.log.release()
+    assert scene.state() == "CompleteCommit" and not added.is_done
+    return added
+
+
+def test_a_stop_keeps_nobody_waiting_who_was_about_to_go_on(scene: World) -> None:
+    added = heard_of(scene, task=Event().wait)
+    scene.stop()
+    assert added.value is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_client_that_leaves_before_it_goes_on_has_nothing_added(scene: World) -> None:
+    heard_of(scene).leave(True)
+    scene.settle()
+    assert scene.state() == "CompleteCommit"
+
+
+def test_who_could_go_on_waits_no_longer_than_others(scene: World) -> None:
+    added = heard_of(scene)
+    scene.clock.advance(HELD_MS)
+    assert added.value is ErrorCode.CONCURRENT_TRANSACTIONS
+    scene.settle()
+    assert scene.state() == "CompleteCommit", "what was refused is not done later"
+
+
 @pytest.mark.parametrize("others", [(T2,), (T0, T2)])
 def test_nobody_waits_for_another_broker(scene: World, others: tuple[TopicPartition, ...]) -> None:
     scene.leaders.leaders[T0] = OWN
@@ -193,8 +229,10 @@ def test_a_time_that_is_over_when_it_ends_counts_once(scene: World) -> None:
     scene.own.replicate()
     tasks = scene.coordinator._completions._waiting()
     while len(scene.coordinator._awaited_ends):
+        scene.log.holds_back = scene.state() == "CompleteCommit"
         next(tasks)()
     due[0]()
+    scene.log.release()
     scene.settle()
     assert added.value is ErrorCode.NONE and scene.state() == "Ongoing"
 
