@@ -7,11 +7,15 @@ Rule        Written beside its place, synced, renamed over the old file; nothing
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP)
+"""Errors of file systems without hard links: FAT, and some that reach an object store."""
 
 
 def unfinished_name(name: str) -> str:
@@ -34,7 +38,10 @@ def replace_local(at: Path, content: bytes) -> None:
 
 
 def create_local(at: Path, content: bytes) -> bool:
-    """As `replace_local`, unless there is such a file; whether it was created. Raises OSError."""
+    """As `replace_local`, unless there is such a file; whether it was created. Raises OSError.
+
+    Where there are no hard links, the later of two that create it at once wins.
+    """
     at.parent.mkdir(parents=True, exist_ok=True)
     unfinished = at.with_name(unfinished_name(f"{at.name}-{uuid.uuid4().hex}"))
     with unfinished.open("wb") as file:
@@ -45,8 +52,14 @@ def create_local(at: Path, content: bytes) -> bool:
         os.link(unfinished, at)
     except FileExistsError:
         return False
+    except OSError as error:
+        if error.errno not in WITHOUT_LINKS:
+            raise
+        if at.exists():
+            return False
+        os.replace(unfinished, at)
     finally:
-        unfinished.unlink()
+        unfinished.unlink(missing_ok=True)
     _sync_folder(at)
     return True
 

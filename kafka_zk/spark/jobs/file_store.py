@@ -104,7 +104,8 @@ class FileStore:
 
     def write_new(self, name: str, text: str) -> bool:
         """As `write`, unless there is such a file: then it stays, and the answer is False. Of two writers one wins, but
-        in an object store without rename, which may let the later one win when both have begun."""
+        in an object store without rename and on a file system without hard links, which may let the later one win when
+        both have begun."""
         at = self._fs.makeQualified(self._at(name))
         if self._fs.getUri().getScheme() == "file":
             return create_local(Path(at.toUri().getPath()), text.encode())

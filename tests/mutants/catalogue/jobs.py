@@ -400,6 +400,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_copies_taken_over.py -k taken_over",
     ),
     Mutant(
+        breaks="a mirror begins where the checkpoint's file system has no hard links",
+        file="kafka_zk/spark/jobs/file_replacement.py",
+        old="        if error.errno not in WITHOUT_LINKS:\n            raise\n",
+        new="        raise\n",
+        tests="tests/unit/spark/test_file_replacement.py -k not_created_again",
+    ),
+    Mutant(
         breaks="a fenced task is told as what another run has done",
         file="kafka_zk/spark/jobs/ordered_copy.py",
         old="        if transaction is not None and transaction.is_ended_by_others():\n",

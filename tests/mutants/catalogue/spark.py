@@ -233,8 +233,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a small file is there while it is replaced",
         file="kafka_zk/spark/jobs/file_replacement.py",
-        old="    os.replace(unfinished, at)\n",
-        new="    at.unlink(missing_ok=True)\n    os.replace(unfinished, at)\n",
+        old="    os.replace(unfinished, at)\n    _sync_folder(at)\n",
+        new="    at.unlink(missing_ok=True)\n    os.replace(unfinished, at)\n    _sync_folder(at)\n",
         tests="tests/unit/spark/test_file_replacement.py",
     ),
     Mutant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,18 @@ def test_a_crash_at_any_moment_leaves_the_old_text_or_the_new(
     assert not (tmp_path / ".state.crc").exists(), "a checksum of another text would hide the new one"
 
 
-def test_a_file_that_is_there_is_not_created_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [None, errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_that_is_there_is_not_created_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int | None
+) -> None:
+    """Also where the file system has no hard links."""
+
+    def refuse(*_: object) -> None:
+        assert error is not None
+        raise OSError(error, os.strerror(error))
+
+    if error is not None:
+        monkeypatch.setattr(os, "link", refuse)
     at = tmp_path / "folder" / "state"
     assert create_local(at, b"first")
     assert not create_local(at, b"second")
