@@ -13,7 +13,6 @@ from kafka_zk.client.errors import DisconnectException
 from kafka_zk.client.range_writing.arrivals import Arrival, Arrivals, ProducerIdentity
 from kafka_zk.client.range_writing.sequenced_writer import Overtaken, SequencedWriter
 from kafka_zk.client.range_writing.shared_transaction import SharedTransaction
-from kafka_zk.clock import SystemClock
 from kafka_zk.protocol.errors import ProducerFenced
 from kafka_zk.protocol.messages.produce import PRODUCE_REQUEST
 from kafka_zk.protocol.types import TopicPartition
@@ -103,21 +102,12 @@ def test_a_batch_that_is_too_large_for_the_topic_goes_in_parts(broker: OurBroker
     clients.close()
 
 
-class Clock(SystemClock):
-    """Of a machine that stands still for a while."""
-
-    stood_still_ms = 0
-
-    def monotonic_ms(self) -> int:
-        return super().monotonic_ms() + self.stood_still_ms
-
-
-def test_a_shared_transaction_knows_whether_another_has_begun_or_its_time_may_be_over(broker: OurBroker) -> None:
+def test_a_shared_transaction_knows_whether_another_has_begun(broker: OurBroker) -> None:
     clients = Librdkafka(broker.bootstrap)
     to = TopicPartition(clients.topic(partitions=1), 0)
     clients.close()
-    client, clock = {"bootstrap.servers": broker.bootstrap, "transaction.timeout.ms": "60000"}, Clock()
-    with SharedTransaction(client, to.topic, clock=clock) as first:
+    client = {"bootstrap.servers": broker.bootstrap}
+    with SharedTransaction(client, to.topic) as first:
         first.begin()
         assert not first.is_ended_by_others()
         first.add([to])
@@ -125,8 +115,6 @@ def test_a_shared_transaction_knows_whether_another_has_begun_or_its_time_may_be
         with SharedTransaction(client, to.topic) as second:
             second.begin()
             assert first.is_ended_by_others() and not second.is_ended_by_others()
-            assert not first.may_be_out_of_time
             with pytest.raises(ProducerFenced):
                 first.commit()
-            clock.stood_still_ms = 60_000
-            assert first.may_be_out_of_time
+            assert first.is_taken_over()

@@ -8,41 +8,48 @@ Rule        Sequences are counted by partition, so writers of different partitio
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 
 from kafka_zk.client.admin.admin_client import AdminClient
-from kafka_zk.client.admin.transaction_results import TransactionDescription
+from kafka_zk.client.admin.transaction_results import TransactionDescription, TransactionState
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from kafka_zk.client.range_writing.arrivals import ProducerIdentity
 from kafka_zk.client.range_writing.sequenced_writer import BYTES
-from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.tables.admin import ADMIN_KEYS
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 
-TIMEOUT = "transaction.timeout.ms"
-DEFAULT_TIMEOUT_MS = 60_000
-"""As the producer has it."""
 CLOSE_S = 5
 """For an abort. Without one the coordinator aborts at the next `begin`, or when the transaction's time is over."""
+BEGINS_S = 5.0
+"""A later producer's begin first aborts what is open: by then, as a rule, it has got its epoch."""
+ASK_AGAIN_S = 0.2
+NEVER_FROM_AN_ABORT = (TransactionState.EMPTY, TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
+"""States of an id that no abort of what was open leads to."""
+
+
+def has_begun_later(found: TransactionDescription, identity: ProducerIdentity) -> bool:
+    """Whether another producer than this one has begun since: the coordinator's own abort would not explain `found`, as
+    it raises the epoch once. False where it would."""
+    if found.producer_id != identity.producer_id:
+        return True
+    raised = found.producer_epoch - identity.epoch
+    return raised > 1 or (raised == 1 and found.state in NEVER_FROM_AN_ABORT)
 
 
 class SharedTransaction:
     """Use it in a `with`: what is not committed at its end is aborted."""
 
-    def __init__(self, properties: Mapping[str, str], transactional_id: str, *, clock: Clock | None = None) -> None:
+    def __init__(self, properties: Mapping[str, str], transactional_id: str) -> None:
         """A producer's properties. Blocks (resolves names). Raises ConfigException, UnsupportedSecurity."""
         given = {name: value for name, value in properties.items() if name in PRODUCER_KEYS}
         serializers = {"key.serializer": BYTES, "value.serializer": BYTES}
         self.transactional_id = transactional_id
         self._properties = dict(properties)
-        self._clock = clock or SystemClock()
-        self._timeout_ms = int(given.get(TIMEOUT, DEFAULT_TIMEOUT_MS))
         self._identity = ProducerIdentity(-1, -1)
-        self._added_ms: int | None = None
-        """When the coordinator may have begun to count."""
         self._producer = KafkaProducer({**given, **serializers, "transactional.id": transactional_id})
 
     def __enter__(self) -> SharedTransaction:
@@ -60,30 +67,37 @@ class SharedTransaction:
 
     def add(self, partitions: Iterable[TopicPartition]) -> None:
         """Blocks. Raises BrokerError, KafkaException."""
-        if self._added_ms is None:
-            self._added_ms = self._clock.monotonic_ms()
         self._producer.share_transaction(partitions)
-
-    @property
-    def may_be_out_of_time(self) -> bool:
-        """Whether the coordinator may have aborted it by itself, after transaction.timeout.ms."""
-        return self._added_ms is not None and self._clock.monotonic_ms() - self._added_ms >= self._timeout_ms
 
     def is_ended_by_others(self) -> bool:
         """Blocks. Whether the coordinator gives this id's transactions to a later producer, since one has begun or it
         has aborted this one. False where it does not answer, and before `begin`."""
+        found = self._described()
+        return found is not None and self._identity != (found.producer_id, found.producer_epoch)
+
+    def is_taken_over(self) -> bool:
+        """Blocks. As `is_ended_by_others`, but False, too, where the coordinator has aborted it by itself, after
+        transaction.timeout.ms. No clock of this machine tells: it may have been suspended."""
+        until_s = time.monotonic() + BEGINS_S
+        while True:
+            found = self._described()
+            if found is not None and has_begun_later(found, self._identity):
+                return True
+            if time.monotonic() >= until_s:
+                return False
+            time.sleep(ASK_AGAIN_S)
+
+    def _described(self) -> TransactionDescription | None:
+        """Blocks. What the coordinator says; None where it does not answer, and before `begin`."""
         if self._identity.producer_id < 0:
-            return False
+            return None
         given = {name: value for name, value in self._properties.items() if name in ADMIN_KEYS}
         try:
             with AdminClient(given) as admin:
                 found = admin.describe_transactions([self.transactional_id])[self.transactional_id]
         except (BrokerError, KafkaException):
-            return False
-        return isinstance(found, TransactionDescription) and self._identity != (
-            found.producer_id,
-            found.producer_epoch,
-        )
+            return None
+        return found if isinstance(found, TransactionDescription) else None
 
     def commit(self) -> None:
         """Blocks. Raises BrokerError, KafkaException: a later `begin` of this id decides what is undecided."""

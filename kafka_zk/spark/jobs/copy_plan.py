@@ -85,11 +85,12 @@ class NoteName(NamedTuple):
         return own is not None and own.producer_id == identity.producer_id and own.epoch > identity.epoch
 
 
-def note_names(names: Iterable[str], batch: str) -> list[NoteName]:
+def note_names(names: Iterable[str], batch: str, own: ProducerIdentity | None = None) -> list[NoteName]:
     """The notes of a batch among the names of files, in the order in which their writers fenced each other.
 
-    The number does not tell: a fenced run may write its note late. A producer id that follows another one has the
-    higher numbers: it is given when the epochs of the other are used up, or its transactional.id is forgotten.
+    The number does not tell: a fenced run may write its note late. `own`: of the transaction of who asks, for a copy in
+    transactions. Another producer id is given when the epochs of one are used up, or its transactional.id is forgotten:
+    who asks has fenced all that have another one.
     """
     prefix = f"{batch}.note-"
     found: list[NoteName] = []
@@ -103,12 +104,12 @@ def note_names(names: Iterable[str], batch: str) -> list[NoteName]:
             producer_id = each.identity.producer_id
             first[producer_id] = min(first.get(producer_id, each.number), each.number)
 
-    def place(each: NoteName) -> tuple[int, int, int, int]:
+    def place(each: NoteName) -> tuple[int, bool, int, int, int]:
         # Those without an identity are of earlier versions, or of copies without transactions, which have no others.
         if each.identity is None:
-            return 0, 0, 0, each.number
+            return 0, False, 0, 0, each.number
         producer_id, epoch = each.identity
-        return 1, first[producer_id], producer_id, epoch
+        return 1, own is not None and producer_id == own.producer_id, first[producer_id], producer_id, epoch
 
     return sorted(found, key=place)
 

@@ -135,7 +135,7 @@ def read_notes(state: FileStore, name: str, own: ProducerIdentity | None = None)
 
     `own`: of the transaction that has begun. Raises AnotherRunError if a run that has fenced it has noted something.
     """
-    names = note_names(state.names(), name)
+    names = note_names(state.names(), name, own)
     if own is not None and any(each.is_later_than(own) for each in names):
         raise AnotherRunError(HAS_BEGUN)
     notes = [decode_note(state.read(str(each)) or "") for each in names]
@@ -344,12 +344,12 @@ def _in_transaction(call: Callable[[], Result], transaction: SharedTransaction) 
 
 def _ended_by_others(transaction: SharedTransaction) -> JobError:
     """What to say of a transaction that this run has not ended."""
-    if transaction.may_be_out_of_time:
-        return JobError(
-            "this batch was not written within transaction.timeout.ms, so brokers have aborted its transaction; make "
-            "batches smaller with max-offsets-per-trigger, or raise it in [target], and run the same command again"
-        )
-    return AnotherRunError(HAS_BEGUN)
+    if transaction.is_taken_over():
+        return AnotherRunError(HAS_BEGUN)
+    return JobError(
+        "this batch was not written within transaction.timeout.ms, so brokers have aborted its transaction; make "
+        "batches smaller with max-offsets-per-trigger, or raise it in [target], and run the same command again"
+    )
 
 
 def _check_all_sent(places: Mapping[TopicPartition, Place], rows: list[Row]) -> None:

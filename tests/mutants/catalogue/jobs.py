@@ -395,9 +395,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="of the notes of a batch the one counts whose writer nobody has fenced",
         file="kafka_zk/spark/jobs/copy_plan.py",
-        old="        return 1, first[producer_id], producer_id, epoch\n",
-        new="        return 1, first[producer_id], producer_id, -epoch\n",
+        old="first[producer_id], producer_id, epoch\n",
+        new="first[producer_id], producer_id, -epoch\n",
         tests="tests/unit/spark/test_copies_taken_over.py -k taken_over",
+    ),
+    Mutant(
+        breaks="a late note of a producer whose epochs are used up does not count",
+        file="kafka_zk/spark/jobs/copy_plan.py",
+        old="own is not None and producer_id == own.producer_id, first",
+        new="False, first",
+        tests="tests/unit/spark/test_copies_taken_over.py -k used_up",
     ),
     Mutant(
         breaks="a mirror begins where the checkpoint's file system has no hard links",
@@ -412,6 +419,27 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        if transaction is not None and transaction.is_ended_by_others():\n",
         new="        if False:\n",
         tests="tests/unit/spark/test_copies_taken_over.py -k adds_nothing",
+    ),
+    Mutant(
+        breaks="a run hears that it was taken over",
+        file="kafka_zk/spark/jobs/ordered_copy.py",
+        old="    if transaction.is_taken_over():\n",
+        new="    if False:\n",
+        tests="tests/unit/spark/test_copies_taken_over.py -k adds_nothing",
+    ),
+    Mutant(
+        breaks="a run that is taken over while the other one begins waits to hear of it",
+        file="kafka_zk/client/range_writing/shared_transaction.py",
+        old="            if time.monotonic() >= until_s:\n",
+        new="            if found is not None:\n",
+        tests="tests/unit/client/range_writing/test_shared_transaction.py",
+    ),
+    Mutant(
+        breaks="what a coordinator aborted by itself is not told as taken over",
+        file="kafka_zk/client/range_writing/shared_transaction.py",
+        old="    return raised > 1 or ",
+        new="    return raised > 0 or ",
+        tests="tests/unit/client/range_writing/test_shared_transaction.py",
     ),
     Mutant(
         breaks="a supervisor sees that a run was taken over and need not begin again",

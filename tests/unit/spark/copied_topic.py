@@ -9,12 +9,14 @@ from typing import Any
 import pyarrow
 import pytest
 
+from kafka_zk.client.admin.transaction_results import TransactionDescription, TransactionState
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.client.producer.settings import producer_settings
 from kafka_zk.client.range_reading.errors import OffsetsLost
 from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity, arrivals
 from kafka_zk.client.range_writing.sequenced_writer import BYTES, SequencedWriter
+from kafka_zk.client.range_writing.shared_transaction import has_begun_later
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
 from kafka_zk.protocol.errors import ErrorCode, ProducerFenced
@@ -25,6 +27,10 @@ from kafka_zk.record.batch import BatchHeader, batches
 from kafka_zk.spark.jobs import ordered_copy
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("u", 0)
+TRANSACTIONAL = range(900, 1100)
+"""Producer ids of transactions."""
+LAST_EPOCH = 2**15 - 2
+"""A producer who has it gets another id next."""
 
 
 class Killed(BaseException):
@@ -127,7 +133,7 @@ class Target(SequencedWriter):
     def add(self, values: Sequence[bytes | None], identity: ProducerIdentity | None = None, sequence: int = -1) -> int:
         records = [Record(index, -1, None, value) for index, value in enumerate(values)]
         placed = [record._replace(offset=self.end + record.offset) for record in records]
-        is_transactional = identity is not None and identity.producer_id == Transaction.PRODUCER_ID
+        is_transactional = identity is not None and identity.producer_id in TRANSACTIONAL
         producer_id, epoch = identity or (-1, -1)
         data = build_batch(
             placed,
@@ -213,7 +219,7 @@ class Target(SequencedWriter):
         if len(values) > self.largest_batch:
             return ErrorCode.MESSAGE_TOO_LARGE, -1
         identity = ProducerIdentity(head.producer_id, head.producer_epoch)
-        assert head.is_transactional == (identity.producer_id == Transaction.PRODUCER_ID)
+        assert head.is_transactional == (identity.producer_id in TRANSACTIONAL)
         if identity.producer_id in self.sequences:
             epoch, following = self.sequences[identity.producer_id]
             if identity.epoch < epoch:
@@ -229,28 +235,38 @@ class Target(SequencedWriter):
 
 
 class Transaction:
-    """The coordinator of a checkpoint's transactional.id. `Member` stands where SharedTransaction stands."""
+    """The coordinator of a checkpoint's transactional.id. `Member` stands where SharedTransaction stands.
 
-    PRODUCER_ID = 1000
+    Its producer id has `epochs_left`; who begins when there is none gets another one, which is `id_step` away.
+    """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, epochs_left: int = LAST_EPOCH + 1, id_step: int = 1) -> None:
         self.target = target
         target.transaction = self
-        self.epoch = -1
+        self.producer_id, self.epoch = 1000, LAST_EPOCH - epochs_left
+        self._id_step = id_step
         self.is_open = False
-        self.is_slow = False
-        """Whether a batch takes longer than a transaction may."""
+        self.state = TransactionState.EMPTY
         self.before_begin: Callable[[], None] = lambda: None
         self.before_add: Callable[[], None] = lambda: None
         self.before_commit: Callable[[], None] = lambda: None
         self.after_commit: Callable[[], None] = lambda: None
 
-    def begin(self) -> int:
+    def begin(self) -> ProducerIdentity:
         """Ends what is open, and fences who had the epoch before."""
         if self.is_open:
             self._end(aborted=True)
-        self.epoch += 1
-        return self.epoch
+        self.state = TransactionState.EMPTY
+        if self.epoch < LAST_EPOCH:
+            self.epoch += 1
+        else:
+            self.producer_id, self.epoch = self.producer_id + self._id_step, 0
+        return self.current
+
+    @property
+    def current(self) -> ProducerIdentity:
+        """Whose transaction is not over."""
+        return ProducerIdentity(self.producer_id, self.epoch)
 
     def time_is_over(self) -> None:
         """As the coordinator aborts a transaction by itself."""
@@ -259,15 +275,16 @@ class Transaction:
     def _end(self, *, aborted: bool) -> None:
         """The marker; an abort raises the epoch, so that the leader takes nothing more of the one before."""
         self.is_open = False
+        self.state = TransactionState.COMPLETE_ABORT if aborted else TransactionState.COMPLETE_COMMIT
         if aborted:
             mine = {head.base_offset for head in self._open()}
             self.target.aborted |= mine
             self.epoch += 1
-            self.target.sequences[self.PRODUCER_ID] = (self.epoch, 0)
+            self.target.sequences[self.producer_id] = (self.epoch, 0)
         marker = build_batch(
             [Record(self.target.end, -1, b"", b"")],
             base_offset=self.target.end,
-            producer_id=self.PRODUCER_ID,
+            producer_id=self.producer_id,
             producer_epoch=self.epoch,
             transactional=True,
             control=True,
@@ -279,7 +296,7 @@ class Transaction:
     def _open(self) -> Iterator[BatchHeader]:
         """Batches behind the last marker."""
         for head, _ in reversed(self.target.log):
-            if head.producer_id == self.PRODUCER_ID:
+            if head.producer_id == self.producer_id:
                 if head.is_control:
                     return
                 yield head
@@ -298,18 +315,19 @@ class Member:
 
     def __init__(self, coordinator: Transaction) -> None:
         self._coordinator = coordinator
-        self._epoch = -1
+        self._identity: ProducerIdentity | None = None
 
     def begin(self) -> ProducerIdentity:
         self._coordinator.before_begin()
-        self._epoch = self._coordinator.begin()
-        return ProducerIdentity(Transaction.PRODUCER_ID, self._epoch)
+        self._identity = self._coordinator.begin()
+        return self._identity
 
     def add(self, partitions: list[TopicPartition]) -> None:
         self._coordinator.before_add()
         self._check()
         assert partitions == [TARGET]
         self._coordinator.is_open = True
+        self._coordinator.state = TransactionState.ONGOING
 
     def commit(self) -> None:
         self._coordinator.before_commit()
@@ -318,12 +336,13 @@ class Member:
         self._coordinator._end(aborted=False)
         self._coordinator.after_commit()
 
-    @property
-    def may_be_out_of_time(self) -> bool:
-        return self._coordinator.is_slow
-
     def is_ended_by_others(self) -> bool:
-        return self._epoch not in (-1, self._coordinator.epoch)
+        return self._identity not in (None, self._coordinator.current)
+
+    def is_taken_over(self) -> bool:
+        producer_id, epoch = self._coordinator.current
+        found = TransactionDescription(0, self._coordinator.state, producer_id, epoch, 0, None, ())
+        return self._identity is not None and has_begun_later(found, self._identity)
 
     def _check(self) -> None:
         if self.is_ended_by_others():

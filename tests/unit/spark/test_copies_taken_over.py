@@ -30,11 +30,16 @@ class World:
     """Runs of one checkpoint. `takeovers`: at which effect of the first run the second begins, at which of that one the
     third, and so on; each runs to its end while the one before stands still, and dies at an effect of `deaths`."""
 
-    def __init__(self, target: Target, takeovers: Sequence[int], deaths: Sequence[int | None] = ()) -> None:
+    def __init__(
+        self, target: Target, takeovers: Sequence[int], deaths: Sequence[int | None] = (), **epochs: int
+    ) -> None:
+        """`epochs`: see Transaction."""
         self.target, self.state = target, State()
-        self.transaction = Transaction(target)
+        self.transaction = Transaction(target, **epochs)
         self._takeovers, self._deaths = takeovers, deaths
         self._counts: list[int] = []
+        self.is_slow = False
+        """Whether the time of the first run's transaction is over when the second begins."""
         self.outcomes: list[Table | BaseException] = []
         """Of each run, the last that began first."""
         at = self._effect
@@ -60,6 +65,8 @@ class World:
         self._counts[depth] += 1
         if depth < len(self._takeovers) and number == self._takeovers[depth]:
             mine = self.target._transactional_id
+            if self.is_slow and self.transaction.is_open:
+                self.transaction.time_is_over()
             self.run()
             self.target._transactional_id = mine
         if depth < len(self._deaths) and number == self._deaths[depth]:
@@ -78,9 +85,14 @@ class World:
         assert all(each == told for each in self.outcomes if isinstance(each, dict))
 
 
+@pytest.mark.parametrize("is_slow", [False, True], ids=["in time", "out of time"])
 @pytest.mark.parametrize("at", range(EFFECTS))
-def test_a_run_that_another_one_takes_over_between_two_effects_adds_nothing(target: Target, at: int) -> None:
+def test_a_run_that_another_one_takes_over_between_two_effects_adds_nothing(
+    target: Target, at: int, is_slow: bool
+) -> None:
+    """Also where it stood still for so long that the coordinator had aborted its transaction."""
     world = World(target, [at])
+    world.is_slow = is_slow
     outcome = world.run()
     # Either it has begun last, or it is told in plain words.
     assert isinstance(outcome, (dict, AnotherRunError)), outcome
@@ -122,22 +134,32 @@ def test_a_note_that_is_written_late_does_not_hide_that_of_the_run_which_committ
 @given(
     takeovers=st.lists(st.integers(0, EFFECTS), min_size=1, max_size=3),
     deaths=st.lists(st.one_of(st.none(), st.integers(0, EFFECTS)), max_size=4),
+    epochs_left=st.integers(0, 6),
+    id_step=st.sampled_from((1, -1)),
 )
-@example(takeovers=[1, 1], deaths=[])
-@example(takeovers=[3, 2], deaths=[None, 9])
+@example(takeovers=[1, 1], deaths=[], epochs_left=9, id_step=1)
+@example(takeovers=[3, 2], deaths=[None, 9], epochs_left=9, id_step=1)
 def test_however_many_runs_take_each_other_over_a_batch_is_seen_whole_and_once(
-    takeovers: list[int], deaths: list[int | None]
+    takeovers: list[int], deaths: list[int | None], epochs_left: int, id_step: int
 ) -> None:
-    world = World(Target(), takeovers, deaths)
+    """Also where the epochs of a producer id are used up meanwhile."""
+    world = World(Target(), takeovers, deaths, epochs_left=epochs_left, id_step=id_step)
     with pytest.MonkeyPatch.context() as patch:
         stand_in(patch, world.target)
         world.run()
         world.ends_well()
 
 
+def test_a_late_note_of_a_producer_whose_epochs_are_used_up_does_not_hide_the_next_one_s(target: Target) -> None:
+    """The first run gets the last epoch and stands still before its note; the second gets a lower id, and commits."""
+    world = World(target, [2], epochs_left=1, id_step=-1)
+    assert isinstance(world.run(), AnotherRunError)
+    assert sorted(world.state) == ["b.note-1-1000-32766", "b.note-1-999-0"]
+    world.ends_well()
+
+
 def test_a_batch_that_took_too_long_is_not_told_as_taken_over(target: Target) -> None:
     state, transaction = State(), Transaction(target)
-    transaction.is_slow = True
     transaction.before_commit = transaction.time_is_over
     with pytest.raises(JobError, match=r"not written within transaction\.timeout\.ms") as raised:
         copied(state, Frame(range(RECORDS)), transaction=transaction)
@@ -175,3 +197,7 @@ def test_notes_stand_in_the_order_in_which_their_writers_fenced_each_other() -> 
         *("b.note-2-7-3", "b.note-1-7-4", "b.note-3-2-0"),
     ]
     assert found[-1] == NoteName("b", 3, ProducerIdentity(2, 0))
+    # Who has one producer id has fenced those that have the other.
+    assert [str(each) for each in note_names(names, "b", ProducerIdentity(7, 5))][3:] == [
+        *("b.note-3-2-0", "b.note-2-7-3", "b.note-1-7-4")
+    ]
