@@ -31,6 +31,7 @@ COMMANDS = (
     Command("kafka-server-start", "Starts a broker", " [-daemon] server.properties [--override key=value]..."),
     Command("kafka-server-stop", "Stops the brokers of this machine", ""),
     Command("kafka-cluster-up", "Starts several brokers on this machine, or those that are missing", " N [option...]"),
+    Command("kafka-cluster-restart", "Restarts them, one after the other, while the cluster serves"),
     Command("kafka-cluster-down", "Stops them, one after the other"),
     Command("kafka-topics", "Creates, deletes, describes and changes topics"),
     Command("kafka-configs", "Describes and changes configurations, quotas and SCRAM credentials"),

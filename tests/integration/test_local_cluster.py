@@ -1,11 +1,13 @@
-"""kafka-cluster-up, -down: what they refuse, and what they leave behind, with brokers that are none.
+"""kafka-cluster-up, -restart, -down: what they refuse, and what they leave behind, with brokers that are none.
 
 The real ones: test_local_cluster_live.py.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import signal
 import socket
 import stat
@@ -22,7 +24,8 @@ from kafka_zk.tools.common.broker_processes import broker_processes
 from kafka_zk.tools.common.failures import Refused
 from tests.support.processes import free_port, free_ports_in_a_row, wait_until
 
-# What a broker does is in a file: nothing (it serves), fail, hang, torn (it serves, and closes nothing at its end).
+# What a broker does is in a file: nothing (it serves), fail, hang, torn (it serves, and closes nothing at its end), or
+# slow (its end waits for a file).
 # Nobody has to end it where the tool, against its promise, does not.
 PYTHON = """#!/bin/sh
 home=$(dirname "$0") folder=$(dirname "$6") name=$(basename "$(dirname "$6")")
@@ -34,11 +37,29 @@ if [ "$does" = fail ]; then
   exit 1
 fi
 mkdir -p "$folder/data"
-trap '[ "$does" = torn ] || touch "$folder/data/.kafka_cleanshutdown"; echo "$name" >> "$home/stopped"; exit 143' TERM
+end() {
+  [ "$does" != slow ] || until [ -e "$home/go" ]; do sleep 0.05; done
+  [ "$does" = torn ] || touch "$folder/data/.kafka_cleanshutdown"
+  echo "$name" >> "$home/stopped"
+  exit 143
+}
+trap end TERM
 [ "$does" = hang ] || { echo 1 > "$8.tmp"; mv "$8.tmp" "$8"; }
-for _ in $(seq 1200); do sleep 0.05; done
+for _ in $(seq 6000); do sleep 0.05; done
 """
 TOOL = "import sys; sys.executable = sys.argv.pop(1); from kafka_zk.tools.{} import __main__ as tool; tool.run()"
+# In place of a cluster: all is in sync until the first broker was restarted, and then what is told here.
+ANSWERS = """
+from kafka_zk.tools.cluster_restart import command, replicas
+class Answers(replicas.Asker):
+    answers = [None]
+    def controller(self, address):
+        return 0
+    def not_in_sync(self, broker_id, address):
+        return self.answers.pop() if self.answers else {!r}
+command.Asker = Answers
+"""
+IN_SYNC, BEHIND = ANSWERS.format(None), ANSWERS.format("t-0 is behind")
 
 
 class Host:
@@ -53,16 +74,16 @@ class Host:
     def let(self, broker_id: int, does: str) -> None:
         (self.home / f"broker-{broker_id}.does").write_text(does)
 
-    def begin(self, tool: str, *options: object) -> subprocess.Popen[str]:
-        code = TOOL.format(f"cluster_{tool}")
+    def begin(self, tool: str, *options: object, before: str = "") -> subprocess.Popen[str]:
+        code = before + TOOL.format(f"cluster_{tool}")
         command = [sys.executable, "-c", code, str(self.home / "python"), "--folder", str(self.folder)]
         return subprocess.Popen(
             [*command, *map(str, options)], cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def run(self, tool: str, *options: object) -> subprocess.CompletedProcess[str]:
-        with self.begin(tool, *options) as begun:
-            out, err = begun.communicate(timeout=60)
+    def run(self, tool: str, *options: object, before: str = "") -> subprocess.CompletedProcess[str]:
+        with self.begin(tool, *options, before=before) as begun:
+            out, err = begun.communicate(timeout=120)
         assert "Traceback" not in err, err
         return subprocess.CompletedProcess(begun.args, begun.returncode, out, err)
 
@@ -100,9 +121,12 @@ def test_it_starts_what_is_missing_and_stops_one_after_the_other(host: Host) -> 
     # What was given once holds: neither ZooKeeper nor port is named again.
     assert host.up(3, "--override", "num.partitions=7").stdout.splitlines() == [
         f"Start broker 2 on port {host.port + 2}",
-        *(f"broker {id} was running already, on port {host.port + id}: {host.folder}/broker-{id}" for id in (0, 1)),
-        f"broker 2 serves, on port {host.port + 2}: {host.folder}/broker-2",
-        *(f"broker {id} takes the change of num.partitions at its next start" for id in (0, 1)),
+        *(f"broker {id} was running already: {host.folder}/broker-{id}" for id in (0, 1)),
+        f"broker 2 serves on port {host.port + 2}: {host.folder}/broker-2",
+        *(
+            f"broker {id} takes the change of num.partitions at its next start: kafka-cluster-restart.sh"
+            for id in (0, 1)
+        ),
         f"Stop them with: kafka-cluster-down.sh --folder {host.folder}",
     ]
     assert {**host.running(), **before} == host.running() and len(host.running()) == 3
@@ -163,7 +187,7 @@ def test_a_signal_during_the_start_stops_what_was_started(host: Host, number: si
     with host.begin("up", 2, "--zookeeper", host.zookeeper, "--port", host.port) as begun:
         wait_until(lambda: (host.folder / "broker-0" / "port").exists() and 1 in host.running(), "both run")
         begun.send_signal(number)
-        out, err = begun.communicate(timeout=60)
+        out, err = begun.communicate(timeout=120)
     assert begun.returncode == 128 + number
     assert err == "kafka-cluster-up: interrupted; nothing that it started is running\n"
     assert out.endswith("Stop broker 1\nStop broker 0\n")
@@ -182,7 +206,7 @@ def test_two_runs_do_not_work_in_one_folder(host: Host) -> None:
         wait_until(lambda: 0 in host.running(), "it starts")
         other = host.run("down")
         begun.terminate()
-        begun.communicate(timeout=60)
+        begun.communicate(timeout=120)
     assert (other.returncode, other.stderr) == (1, f"kafka-cluster-down: another run is working in {host.folder}\n")
 
 
@@ -209,6 +233,75 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(host: Host) -> None
     assert run.returncode == 1 and f"{host.folder} holds something else" in run.stderr
     assert [each.name for each in host.folder.iterdir()] == ["letter"]
     assert "there are no brokers in" in host.run("down").stderr
+
+
+def test_brokers_that_do_not_answer_are_not_restarted(host: Host) -> None:
+    host.up(2)
+    before = host.running()
+    (host.home / "client").write_text("default.api.timeout.ms=300\nrequest.timeout.ms=300\n")
+    run = host.run("restart", "--timeout", 0, "--command-config", host.home / "client")
+    assert run.returncode == 1
+    assert "kafka-cluster-restart: after 0 s still broker 0 does not answer at localhost:1: " in run.stderr
+    assert host.running() == before and host.stopped() == []
+
+
+def test_a_restart_needs_brokers_and_a_listener_that_it_can_ask(host: Host) -> None:
+    host.up(1)
+    (host.home / "client").write_text("security.protocol=SASL_PLAINTEXT\n")
+    run = host.run("restart", "--command-config", host.home / "client")
+    assert run.returncode == 1 and "broker 0 has no listener that speaks SASL_PLAINTEXT: " in run.stderr
+    host.run("down")
+    run = host.run("restart")
+    assert run.returncode == 1 and f"nothing is running in {host.folder}: kafka-cluster-up.sh starts it" in run.stderr
+
+
+def test_brokers_are_restarted_in_turn_with_what_their_files_say_now(host: Host) -> None:
+    host.up(2)
+    before = host.running()
+    run = host.run("restart", before=IN_SYNC)
+    assert (run.returncode, run.stderr) == (0, "")
+    # The controller is the last.
+    assert run.stdout.splitlines() == [
+        step for id in (1, 0) for step in (f"Stop broker {id}", f"Start broker {id}", f"broker {id} is in sync")
+    ]
+    assert host.stopped() == ["broker-1", "broker-0"]
+    after = host.running()
+    assert sorted(after) == [0, 1] and not {*after.values()} & {*before.values()}
+
+
+def test_a_signal_during_a_restart_leaves_no_broker_stopped(host: Host) -> None:
+    host.let(1, "slow")
+    host.up(2)
+    before = host.running()
+    with host.begin("restart", before=BEHIND) as begun:
+        assert begun.stdout is not None and begun.stdout.readline() == "Stop broker 1\n"
+        begun.send_signal(signal.SIGINT)
+        (host.home / "go").touch()
+        out, err = begun.communicate(timeout=120)
+    assert begun.returncode == 130 and out.removesuffix("Wait: t-0 is behind\n") == "Start broker 1\n"
+    assert err == "kafka-cluster-restart: interrupted; each broker runs; not restarted: broker 0\n"
+    after = host.running()
+    assert after[0] == before[0] and after[1] != before[1]
+
+
+def test_a_restart_ends_at_the_first_broker_that_does_not_come_back(host: Host) -> None:
+    host.up(2)
+    before = host.running()
+    host.let(1, "fail")
+    run = host.run("restart", before=IN_SYNC)
+    assert run.returncode == 1 and "broker 1 ended with exit code 1: [time] ERROR Address already" in run.stderr
+    assert host.running() == {0: before[0]}
+
+
+@pytest.mark.parametrize("tool", ["up", "restart", "down"])
+def test_help_names_each_option(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main = importlib.import_module(f"kafka_zk.tools.cluster_{tool}.__main__").main
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    usage, _, described = out.partition("\n\n")
+    for option in re.findall(r"--[a-z-]+", usage):
+        assert f"\n  {option}" in described
+    assert max(map(len, out.splitlines())) <= 120 and "exit codes: 0 done; 1 not done; 2 wrong options" in out
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ WRAPPERS = {
     "kafka-broker-api-versions.sh": "broker_api_versions",
     "kafka-cluster.sh": "cluster",
     "kafka-cluster-up.sh": "cluster_up",
+    "kafka-cluster-restart.sh": "cluster_restart",
     "kafka-cluster-down.sh": "cluster_down",
     "kafka-features.sh": "features",
     "kafka-log-dirs.sh": "log_dirs",

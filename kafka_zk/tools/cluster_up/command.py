@@ -193,10 +193,10 @@ def _tell(
     changed: Mapping[int, Sequence[str]],
 ) -> None:
     for plan in plans:
-        how = "was running already" if plan not in started else "serves"
-        say(f"{plan.name} {how}, on {_ports(plan)}: {plan.folder}")
+        how = f"serves on {_ports(plan)}" if plan in started else "was running already"
+        say(f"{plan.name} {how}: {plan.folder}")
     for broker_id, keys in changed.items():
-        say(f"broker {broker_id} takes the change of {', '.join(keys)} at its next start")
+        say(f"broker {broker_id} takes the change of {', '.join(keys)} at its next start: kafka-cluster-restart.sh")
     say(f"Stop them with: kafka-cluster-down.sh --folder {folder.path}")
 
 

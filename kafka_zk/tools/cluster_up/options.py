@@ -41,7 +41,7 @@ examples:
   kafka-cluster-up.sh 5                                     two more
   kafka-cluster-up.sh 8 --folder /srv/kafka --config server.properties --first-id 100
                                                             ids 100 to 107 on this host, another range on the next
-  kafka-cluster-up.sh 3 --override log.retention.hours=24   change a setting of each at its next start
+  kafka-cluster-up.sh 3 --override log.retention.hours=24   change a setting; kafka-cluster-restart.sh applies it
 """
 
 

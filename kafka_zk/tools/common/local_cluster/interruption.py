@@ -50,15 +50,16 @@ class Interruption:
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Blocks. Whether `condition` came to hold in time. Raises Interrupted."""
         deadline = time.monotonic() + timeout_s
-        while not condition():
+        while True:
             self.check()
+            if condition():
+                return True
             if time.monotonic() > deadline:
                 return False
             if self._is_held:
                 time.sleep(POLL_S)
             else:
                 self._is_asked.wait(POLL_S)
-        return True
 
     def check(self) -> None:
         """Raises Interrupted if a signal has come."""

@@ -96,6 +96,14 @@ def start_broker(folder: ClusterFolder, broker_id: int) -> Child:
     return Child(f"broker {broker_id}", process, logs / OUTPUT)
 
 
+def port_of(folder: ClusterFolder, broker_id: int) -> int | None:
+    """The port of the first listener of a broker that serves; None before."""
+    try:
+        return int(folder.properties_of(broker_id).with_name(PORT).read_text())
+    except FileNotFoundError:
+        return None
+
+
 def wait_until_serving(
     folder: ClusterFolder, broker_id: int, child: Child, waits: Interruption, timeout_s: float
 ) -> None:

@@ -1,0 +1,1 @@
+"""kafka-cluster-restart.sh."""
