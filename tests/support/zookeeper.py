@@ -63,7 +63,7 @@ class EmbeddedZooKeeper:
     ) -> None:
         self._host = host
         self._folder = folder
-        self._port = free_port()
+        self.port = free_port()
         self._jaas = jaas
         self._properties = properties or {}
         options = () if jaas is None else (f"-Djava.security.auth.login.config={folder}/jaas.conf",)
@@ -81,30 +81,43 @@ class EmbeddedZooKeeper:
 
     @property
     def connect(self) -> str:
-        return f"{self._host}:{self._port}"
+        return f"{self._host}:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """What it has said."""
+        return self._process.output()
 
     def start(self) -> None:
+        self.launch()
+        self.wait_ready()
+
+    def launch(self) -> None:
+        """Start it, and wait for nothing: a server of an ensemble answers only with a quorum."""
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "zookeeper.properties").write_text(
-            f"dataDir={self._folder}/data\nclientPort={self._port}\nclientPortAddress={self._host}\ntickTime={TICK_MS}\n"
+            f"dataDir={self._folder}/data\nclientPort={self.port}\nclientPortAddress={self._host}\ntickTime={TICK_MS}\n"
             f"maxSessionTimeout={MAX_SESSION_TIMEOUT_MS}\nmaxClientCnxns=0\nadmin.enableServer=false\n"
             "4lw.commands.whitelist=*\n" + "".join(f"{key}={value}\n" for key, value in self._properties.items())
         )
         if self._jaas is not None:
             (self._folder / "jaas.conf").write_text(self._jaas)
         self._process.start()
-        self._process.wait_ready(lambda: answers(self._port, self._host), "ZooKeeper answers")
+
+    def wait_ready(self) -> None:
+        """Until it answers, when it was launched."""
+        self._process.wait_ready(lambda: answers(self.port, self._host), "ZooKeeper answers")
 
     def stop(self) -> None:
         self._process.stop()
 
 
-def answers(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether the server takes requests; its port is open a little earlier."""
+def answers(port: int, host: str = "127.0.0.1", mode: str = "") -> bool:
+    """Whether the server takes requests (as `mode`: leader or follower); its port is open a little earlier."""
     try:
         with socket.create_connection((host, port), timeout=5) as connection:
             connection.sendall(b"srvr")
-            return b"Mode:" in connection.makefile("rb").read()
+            return f"Mode: {mode}".encode() in connection.makefile("rb").read()
     except OSError:
         return False
 

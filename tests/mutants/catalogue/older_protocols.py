@@ -34,6 +34,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator/test_producer_id_znode.py -k says_nothing",
     ),
     Mutant(
+        breaks="a coordinator of a release before 3.0 is asked for one group at a time",
+        file="kafka_zk/coordinator/lag/other_coordinators.py",
+        old="        if version < SEVERAL_GROUPS_VERSION:\n",
+        new="        if False:\n",
+        tests="tests/unit/coordinator/lag/test_group_lag.py -k asked_for",
+    ),
+    Mutant(
         breaks="a clock that is ahead takes no notice from brokers that have not read it",
         file="kafka_zk/zk/sequence_listener.py",
         old="if self._known_since_ms[name] <= seen_ms - NOTICE_LIFETIME_MS]",

@@ -16,11 +16,15 @@ from kafka_zk.coordinator.lag.gauges import GroupLag
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics.prometheus import exposition
 from kafka_zk.network.errors import NetworkError
+from kafka_zk.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafka_zk.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 from kafka_zk.protocol.messages.offset_fetch import (
+    OFFSET_FETCH_REQUEST,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
 from kafka_zk.protocol.types import TopicPartition
@@ -32,26 +36,37 @@ GONE = Node(3, "h", 9003, None)
 
 
 class OtherBroker:
-    """Coordinates `committed` (group -> offset in t-0); `before` runs when it is asked for offsets."""
+    """Coordinates `committed` (group -> offset in t-0); `before` runs when it is asked for offsets.
+
+    `highest`: the last version of OffsetFetch that it knows.
+    """
 
     def __init__(self) -> None:
         self.committed: dict[str, int] = {}
         self.before: Any = lambda: None
+        self.highest = 9
 
     def connect(self, node: Node) -> Any:
         if node is not OTHER:
             raise NetworkError("nobody listens")
         return SimpleNamespace(send=self.send, close=lambda: None)
 
-    def send(self, request: Any, api_version: int, *, timeout_ms: int) -> Any:
+    def send(self, request: Any, api_version: int, *, timeout_ms: int = 0) -> Any:
+        if isinstance(request, ApiVersionsRequest):
+            known = ApiVersion(api_key=OFFSET_FETCH_REQUEST.api_key, min_version=0, max_version=self.highest)
+            return ApiVersionsResponse(api_keys=[known])
         if type(request).__name__ == "ListGroupsRequest":
             return ListGroupsResponse(groups=[ListedGroup(group_id=name) for name in self.committed])
+        assert api_version <= self.highest
+        self.before()
+        if api_version < 8:
+            found = OffsetFetchResponsePartition(partition_index=0, committed_offset=self.committed[request.group_id])
+            return OffsetFetchResponse(topics=[OffsetFetchResponseTopic(name="t", partitions=[found])])
         groups = []
         for group in request.groups:
             line = OffsetFetchResponsePartitions(partition_index=0, committed_offset=self.committed[group.group_id])
             topics = [OffsetFetchResponseTopics(name="t", partitions=[line])]
             groups.append(OffsetFetchResponseGroup(group_id=group.group_id, topics=topics))
-        self.before()
         return OffsetFetchResponse(groups=groups)
 
 
@@ -148,8 +163,10 @@ def test_only_the_leader_tells_and_only_what_it_leads(watched: Watched) -> None:
     assert watched.seen() == {}
 
 
-def test_groups_of_other_coordinators_are_asked_for(watched: Watched) -> None:
+@pytest.mark.parametrize("highest", [7, 8, 9])
+def test_groups_of_other_coordinators_are_asked_for(watched: Watched, highest: int) -> None:
     watched.others = [OTHER]
+    watched.other.highest = highest
     watched.other.committed = {"far": 4, "near": 9}
     watched.broker.produce(10)
     watched.coordinated.commit(3)
