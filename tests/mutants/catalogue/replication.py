@@ -41,6 +41,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_fetches_overtaken.py -k make_anew",
     ),
     Mutant(
+        breaks="nothing is committed while a member of the ISR is no replica",
+        file="kafka_zk/replication/leading/high_watermark.py",
+        old="    if unknown_count > 0:\n        return current\n",
+        new="",
+        tests="tests/unit/replication/test_isr_rules.py -k no_replica",
+    ),
+    Mutant(
         breaks="a bug in one operation that waits keeps no other waiting",
         file="kafka_zk/replication/purgatory.py",
         old='                caught(f"{self.name} purgatory", key)\n',

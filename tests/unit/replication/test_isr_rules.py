@@ -83,6 +83,16 @@ def test_a_caught_up_replica_on_a_dead_broker_does_not_hold_the_high_watermark_b
     assert high_watermark(Isr([1, 2]), [follower(2, 10), joining], alive=(1, 2)) == 10
 
 
+def test_a_member_of_the_isr_that_is_no_replica_any_more_holds_the_high_watermark_back() -> None:
+    """A move to 1 and 3 has taken 2 from the replicas; until it is out of the ISR, too, it may be elected."""
+    isr = Isr([2, 3, 1])
+    assert high_watermark(isr, [follower(3, 10)], current=4) == 4
+    isr.propose((3, 1))
+    assert high_watermark(isr, [follower(3, 10)], current=4) == 4
+    isr.settle((3, 1))
+    assert high_watermark(isr, [follower(3, 10)], current=4) == 10
+
+
 @given(
     current=st.integers(0, 20),
     ends=st.lists(st.integers(-1, 30), min_size=1, max_size=4),
