@@ -51,6 +51,8 @@ class PartitionMachine:
         self._log = log
         self.unclean_by_default = unclean_by_default
         self._has_leader_recovery = has_leader_recovery
+        self.waits_for_members = False
+        """No election is unclean while it is so: members of ISRs that count as dead are alive, and about to join."""
 
     def start(self) -> None:
         """Blocks. Initialize the state of every partition, then try to bring all online."""
@@ -183,7 +185,7 @@ class PartitionMachine:
 
     def _unclean_topics(self, states: Mapping[TopicPartition, Leadership], strategy: Strategy) -> set[str]:
         """Topics that allow unclean elections. Configurations are read only where no member of the ISR is online."""
-        if strategy is not Strategy.OFFLINE:
+        if strategy is not Strategy.OFFLINE or self.waits_for_members:
             return set()
         dead = {
             topic_partition.topic

@@ -3,6 +3,7 @@
 Role        Acts, in the controller greenlet.
 Invariants  Brokers get the broker list (UpdateMetadata without partitions) before any LeaderAndIsr names a broker they
             might not know. Replicas on dead brokers go offline before partitions look for leaders again.
+            Where only a member that restarted unseen is in sync, it leads again: no election before it is unclean.
 Source      KafkaController.onControllerFailover, initializeControllerContext.
 """
 
@@ -50,10 +51,13 @@ def fail_over(controller: ActiveController) -> None:
     controller.info("Sending update metadata request")
     controller.outbox.update_metadata(controller.context.live_or_shutting_down_ids())
     controller.replicas.start()
+    controller.partitions.waits_for_members = bool(restarted)
     controller.partitions.start()
     if restarted:
         controller.info(f"Brokers {restarted} restarted while there was no controller: they left the ISRs, and join")
+        controller.partitions.waits_for_members = False
         brokers.on_broker_change(controller)
+        controller.partitions.bring_online()
     controller.info(f"Ready to serve as the new controller with epoch {controller.context.epoch}")
     reassignment.drop_abandoned(controller)
     reassignment.on_znode(controller)

@@ -68,9 +68,10 @@ class FetcherManager:
 
     def follow(self, partitions: Sequence[Partition]) -> None:
         """Blocks. Fetch these from their leaders. A leader without the inter-broker listener cannot be followed."""
-        if self._adds_none:
-            return
         for partition in partitions:
+            if self._adds_none:
+                # Maybe only now: the last one waited for its fetcher.
+                return
             fetcher = self._fetcher_for(partition)
             if fetcher is not None:
                 fetcher.follow(partition)

@@ -165,6 +165,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_controlled_stop.py -k sent_away",
     ),
     Mutant(
+        breaks="followers that know a new leader before the leader does are woken in the order in which they came",
+        file="kafka_zk/replication/serving/early_followers.py",
+        old="        for woken in self._waiting:\n",
+        new="        for woken in reversed(self._waiting):\n",
+        tests="tests/unit/replication/test_early_followers.py -k order_in_which",
+    ),
+    Mutant(
+        breaks="idle fetchers that end one after the other meet the stop of all",
+        file="kafka_zk/replication/following/fetchers.py",
+        old="        is_ours = self._fetchers.get(key) is fetcher\n",
+        new="        is_ours = True\n",
+        tests="tests/unit/replication/test_fetchers.py -k idle",
+    ),
+    Mutant(
+        breaks="no fetcher begins behind the stop of all, though others of the same order were followed before it",
+        file="kafka_zk/replication/following/fetchers.py",
+        old="            if self._adds_none:\n                # Maybe",
+        new="            if self._adds_none and partition is partitions[0]:\n                # Maybe",
+        tests="tests/unit/replication/test_fetchers.py -k next_of_many",
+    ),
+    Mutant(
         breaks="a leader that has not heard yet is soon asked again",
         file="kafka_zk/replication/following/fetch_state.py",
         old="    return min(AHEAD_MS, configured_ms) if code == ErrorCode.UNKNOWN_LEADER_EPOCH else configured_ms\n",

@@ -6,7 +6,38 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MOVES = "tests/simulation/test_controller_moves_interrupted.py"
 
+UNSEEN = "tests/simulation/test_controller_restarts_unseen.py"
+FAILOVER = "kafka_zk/controller/handlers/failover.py"
+
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a member that restarted while there was no controller leaves the ISRs",
+        file=FAILOVER,
+        old="        del context.brokers[broker_id]\n",
+        new="        pass\n",
+        tests=f"{UNSEEN} -k leaves_the_isr",
+    ),
+    Mutant(
+        breaks="a move does not end with a replica that restarted while there was no controller",
+        file="kafka_zk/controller/decisions/restarts.py",
+        old="if brokers[member].epoch > zxid]",
+        new="if brokers[member].epoch > zxid and member == state.leader]",
+        tests=f"{UNSEEN} -k does_not_end",
+    ),
+    Mutant(
+        breaks="who restarted while there was no controller joins again at once",
+        file=FAILOVER,
+        old="        brokers.on_broker_change(controller)\n",
+        new="",
+        tests=f"{UNSEEN} -k follows",
+    ),
+    Mutant(
+        breaks="no election is unclean where the last member in sync restarted while there was no controller",
+        file=FAILOVER,
+        old="    controller.partitions.waits_for_members = bool(restarted)\n",
+        new="",
+        tests=f"{UNSEEN} -k unclean",
+    ),
     Mutant(
         breaks="whoever comes behind the controller's last event is told",
         file="kafka_zk/controller/mailbox.py",

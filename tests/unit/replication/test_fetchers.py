@@ -10,9 +10,10 @@ import pytest
 
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.fetch import FetchResponse
-from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.following.fetcher import Fetcher
 from kafka_zk.replication.following.fetchers import fetcher_id
 from kafka_zk.replication.following.follower_session import SessionRequest
+from kafka_zk.replication.partition import Partition
 
 from .test_following import LEADER, Pair, end_of, eventually
 
@@ -22,6 +23,16 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
     made = Pair(tmp_path)
     yield made
     made.close()
+
+
+def two_fetchers(pair: Pair) -> list[Partition]:
+    """Two partitions of the follower, each with a fetcher of its own."""
+    pair.follower.manager.fetchers._size = 2
+    other = next(name for name in "uvwxyz" if fetcher_id(name, 0, 2) != fetcher_id("t", 0, 2))
+    pair.order()
+    pair.follower.update_metadata({other: {0: LEADER}}, alive=(1, 2))
+    pair.follower.order(other, replicas=(1, 2), leader=LEADER)
+    return [pair.followed, pair.follower.partition(other)]
 
 
 def test_a_leader_at_another_address_is_followed_there_with_all_its_partitions(pair: Pair) -> None:
@@ -77,16 +88,31 @@ def test_no_fetcher_begins_behind_the_stop_of_all(pair: Pair) -> None:
     assert not fetchers._fetchers
 
 
+def test_no_fetcher_begins_behind_the_stop_of_all_for_the_next_of_many(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader has another address: its partitions are followed there. One waits for its fetcher, and all stop."""
+    followed = two_fetchers(pair)
+    fetchers = pair.follower.manager.fetchers
+    begun: list[Partition] = []
+
+    def stopped_meanwhile(_: Fetcher, partition: Partition) -> None:
+        begun.append(partition)
+        fetchers.shutdown()
+
+    fetchers.forget(partition.topic_partition for partition in followed)
+    fetchers.stop_idle()
+    monkeypatch.setattr(Fetcher, "follow", stopped_meanwhile)
+    fetchers.follow(followed)
+    assert begun == followed[:1]
+
+
 def test_idle_fetchers_that_were_ended_with_all_others_are_not_ended_again(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A StopReplica leaves fetchers idle; the broker stops while the first of them is ended."""
+    followed = two_fetchers(pair)
     fetchers = pair.follower.manager.fetchers
-    fetchers._size = 2
-    other = next(name for name in "uvwxyz" if fetcher_id(name, 0, 2) != fetcher_id("t", 0, 2))
-    pair.order()
-    pair.follower.update_metadata({other: {0: LEADER}}, alive=(1, 2))
-    pair.follower.order(other, replicas=(1, 2), leader=LEADER)
     first, second = fetchers._fetchers.values()
     stop = first.stop
 
@@ -95,6 +121,6 @@ def test_idle_fetchers_that_were_ended_with_all_others_are_not_ended_again(
         fetchers.shutdown()
 
     monkeypatch.setattr(first, "stop", stopped_among_all)
-    fetchers.forget([TopicPartition("t", 0), TopicPartition(other, 0)])
+    fetchers.forget(partition.topic_partition for partition in followed)
     fetchers.stop_idle()
     assert second._stopped and not fetchers._fetchers
