@@ -60,6 +60,9 @@ from kafka_zk.zk.znodes.properties_order import in_properties_order
 BROKER_DEFAULT = -1
 """A count that the client leaves to the broker's configuration."""
 
+FIRST_WITH_TOPIC_IDS = "2.8-IV0"
+"""The first protocol whose topics have ids."""
+
 BeforeChange = Callable[[int], None]
 """Called with the number of partitions once a change is known to be right, before it is made; may refuse it."""
 
@@ -80,7 +83,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """A created topic, with all its configs. The id is the null UUID if the topic was only validated."""
+    """A created topic, with all its configs. The id is the null UUID if the topic was only validated, or has none."""
 
     name: str
     topic_id: UUID
@@ -127,7 +130,8 @@ class TopicAdmin:
             )
         assignment = topic.assignment or self._assign(topic)
         self._check_new(topic.name, assignment, overrides)
-        topic_id = _random_topic_id()
+        has_id = self._config.inter_broker_protocol_version.is_at_least(FIRST_WITH_TOPIC_IDS)
+        topic_id = _random_topic_id() if has_id else None
         partitions = {
             index: PartitionReplicas(tuple(replicas)) for index, replicas in in_turns(sorted(assignment.items()))
         }
@@ -144,7 +148,7 @@ class TopicAdmin:
             create_topic(self._zk, topic.name, in_zookeeper, overrides)
         return CreatedTopic(
             name=topic.name,
-            topic_id=NULL_UUID if validate_only else topic_id,
+            topic_id=NULL_UUID if validate_only or topic_id is None else topic_id,
             partition_count=len(assignment),
             replication_factor=len(next(iter(assignment.values()))),
             configs=in_scala_order(describe_topic(self._config, overrides), lambda entry: string_hash(entry.name)),

@@ -13,13 +13,12 @@ import struct
 import subprocess
 import threading
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_zk.protocol.messages.alter_partition_reassignments import (
@@ -36,6 +35,7 @@ from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataReques
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.hosts import Hosts
+from tests.support.numbered import NumberWriter, check_numbers
 from tests.support.processes import free_port, paused, wait_until
 from tests.support.raw_client import ConnectionClosed, RawClient
 from tests.support.zookeeper import EmbeddedZooKeeper
@@ -129,47 +129,20 @@ class Host:
         return any(each.node_id == self.number for each in answer.brokers)
 
 
-class Load:
-    """Writes numbers to every partition, idempotent, acks=all; moves the replicas of one topic."""
+class Load(NumberWriter):
+    """Writes numbers to every partition, and moves the replicas of one topic."""
 
     def __init__(self, bootstrap: str, chance: random.Random) -> None:
-        self.acknowledged: dict[tuple[str, int], set[int]] = defaultdict(set)
-        self.failures: list[str] = []
+        super().__init__(bootstrap, PARTITIONS)
         self.moves = 0
         self._bootstraps = bootstrap.split(",")
         self._chance = chance
-        settings = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": 300_000, "linger.ms": 5}
-        self._producer = Producer({"bootstrap.servers": bootstrap, **settings})
-        self._stopped = threading.Event()
-        self._threads = [threading.Thread(target=self._write), threading.Thread(target=self._move)]
-        for thread in self._threads:
-            thread.start()
+        self._mover = threading.Thread(target=self._move)
+        self._mover.start()
 
     def stop(self) -> None:
-        self._stopped.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _write(self) -> None:
-        places = [(topic, index) for topic, count in PARTITIONS.items() for index in range(count)]
-        for number in itertools.count():
-            if self._stopped.wait(0.01):
-                break
-            for place in places:
-                self._send(place, number)
-        if left := self._producer.flush(RECOVERY_S):
-            self.failures.append(f"{left} records were not answered")
-
-    def _send(self, place: tuple[str, int], number: int) -> None:
-        def note(error: object, _: object) -> None:
-            if error is None:
-                self.acknowledged[place].add(number)
-            else:
-                self.failures.append(str(error))
-
-        with suppress(BufferError):  # Full of what waits for a leader.
-            self._producer.produce(place[0], struct.pack(">q", number), partition=place[1], on_delivery=note)
-        self._producer.poll(0)
+        super().stop()
+        self._mover.join()
 
     def _move(self) -> None:
         while not self._stopped.wait(1.0):
@@ -337,32 +310,9 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MixedClu
     made.close()
 
 
-def numbers(bootstrap: str, place: tuple[str, int]) -> Counter[int]:
-    """What a reader finds in a partition, from its start to its end."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "check", "enable.auto.commit": False})
-    partition = TopicPartition(*place, 0)
-    _, end = consumer.get_watermark_offsets(partition, timeout=30)
-    consumer.assign([partition])
-    found: Counter[int] = Counter()
-    last = -1
-    deadline = time.monotonic() + 60
-    while last + 1 < end and time.monotonic() < deadline:
-        for message in consumer.consume(1_000, 1):
-            assert message.error() is None, message.error()
-            found[struct.unpack(">q", message.value())[0]] += 1
-            last = message.offset()
-    consumer.close()
-    return found
-
-
 def check(cluster: MixedCluster, load: Load) -> None:
     assert not load.failures, load.failures[:5]
-    for place, acknowledged in load.acknowledged.items():
-        found = numbers(cluster.bootstrap, place)
-        missing = acknowledged - found.keys()
-        assert not missing, (place, len(missing), sorted(missing)[:10])
-        doubled = [number for number, count in found.items() if count > 1]
-        assert not doubled, (place, len(doubled), doubled[:10])
+    check_numbers(cluster.bootstrap, load.acknowledged)
     replicas = {
         (name, index): partition.replicas
         for name in (KEPT, MOVED)

@@ -28,6 +28,9 @@ SHARED = {
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
     "log.segment.bytes": "262144",
+    # For a busy machine. A start of Apache's waits no longer than the second for what the controller has written.
+    "zookeeper.session.timeout.ms": "18000",
+    "zookeeper.connection.timeout.ms": "60000",
 }
 EXPECTED_ERRORS = re.compile(
     # A peer, a controller or a server of ZooKeeper that is being restarted.

@@ -13,6 +13,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/metadata/test_controller_channel.py -k without_ids",
     ),
     Mutant(
+        breaks="before protocol 2.8 a topic has no id",
+        file="kafka_zk/admin/topics.py",
+        old="_random_topic_id() if has_id else None",
+        new="_random_topic_id()",
+        tests="tests/unit/admin/test_topics.py -k before_protocol",
+    ),
+    Mutant(
         breaks="before protocol 3.2 an unclean election leaves no RECOVERING in the state",
         file="kafka_zk/controller/decisions/election.py",
         old="RECOVERING if has_leader_recovery else RECOVERED",

@@ -15,9 +15,9 @@ from tests.simulation.model_zookeeper import ModelZooKeeper
 
 
 class Cluster:
-    """Brokers 1 to 3, no topic, and the `admin` of one of them."""
+    """Brokers 1 to 3, no topic, and the `admin` of one of them, whose configuration has `properties`."""
 
-    def __init__(self) -> None:
+    def __init__(self, **properties: str) -> None:
         self.zookeeper = ModelZooKeeper().with_kafka_paths()
         self.zookeeper.ensure("/controller", ControllerZNode.encode(ControllerRegistration(1, timestamp_ms=0)))
         self.zookeeper.writes.clear()
@@ -29,5 +29,5 @@ class Cluster:
                 live_brokers=[UpdateMetadataBroker(id=broker_id, rack=None, endpoints=[]) for broker_id in (1, 2, 3)],
             )
         )
-        config = BrokerConfig.from_properties({"zookeeper.connect": "z:1"})
+        config = BrokerConfig.from_properties({"zookeeper.connect": "z:1", **properties})
         self.admin = TopicAdmin(self.zk, config, cache, SimClock(), random.Random(1))

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_zk.admin.topics import BeforeChange, NewTopic
 from kafka_zk.protocol.errors import BrokerError, InvalidPartitions, TopicAlreadyExists
+from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.zk.operations import SetData
 from kafka_zk.zk.topics import topic_assignment
 from kafka_zk.zk.znodes import ConfigEntityZNode, TopicZNode
@@ -47,6 +48,15 @@ def test_a_topics_config_is_written_before_the_topic(cluster: Cluster) -> None:
     cluster.admin.create(NewTopic("t", 2, 3, configs=[("retention.ms", "5")]))
     paths = [operation.path for operation in cluster.zookeeper.writes if operation.path.endswith("/t")]
     assert paths == ["/config/topics/t", "/brokers/topics/t"]
+
+
+@pytest.mark.parametrize(("protocol", "has_id"), [("2.7", False), ("2.8", True)])
+def test_before_protocol_2_8_a_topic_has_no_id(protocol: str, has_id: bool) -> None:
+    cluster = Cluster(**{"inter.broker.protocol.version": protocol})
+    created = cluster.admin.create(NewTopic("t", 1, 1))
+    written = topic_assignment(cluster.zk, "t")
+    assert written is not None
+    assert (written.topic_id is not None, created.topic_id != NULL_UUID) == (has_id, has_id)
 
 
 class Rivals:
