@@ -22,8 +22,11 @@ from kafka_zk.config.properties import read_file
 from kafka_zk.tools.cluster_up.options import common_properties, parser
 from kafka_zk.tools.common.broker_processes import broker_processes
 from kafka_zk.tools.common.failures import Refused
+from kafka_zk.tools.common.local_cluster.folder import ClusterFolder
+from kafka_zk.tools.common.local_cluster.servers import PORT
 from tests.support.processes import free_port, free_ports_in_a_row, wait_until
 
+PROJECT = Path(__file__).parents[2]
 # What a broker does is in a file: nothing (it serves), fail, hang, torn (it serves, and closes nothing at its end), or
 # slow (its end waits for a file).
 # Nobody has to end it where the tool, against its promise, does not.
@@ -291,6 +294,41 @@ def test_a_restart_ends_at_the_first_broker_that_does_not_come_back(host: Host) 
     run = host.run("restart", before=IN_SYNC)
     assert run.returncode == 1 and "broker 1 ended with exit code 1: [time] ERROR Address already" in run.stderr
     assert host.running() == {0: before[0]}
+
+
+SYSTEMCTL = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/asked"
+[ "$1 $2" != "is-active kafka-zk@1.service" ] || exit 3
+[ "$1 $2" != "restart kafka-zk@2.service" ] || { echo "Job for $2 failed." >&2; exit 1; }
+"""
+
+
+def test_units_of_systemd_are_restarted_by_systemctl(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.up(3, "--no-start")
+    (host.home / "systemctl").write_text(SYSTEMCTL)
+    (host.home / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{host.home}:{os.environ['PATH']}")
+    run = host.run("restart", "--systemd", before=IN_SYNC)
+    assert run.stdout == "Restart kafka-zk@2.service\n" and run.returncode == 1
+    assert run.stderr == (
+        "kafka-cluster-restart: systemctl restart kafka-zk@2.service failed: Job for kafka-zk@2.service failed.\n"
+    )
+    asked = (host.home / "asked").read_text().splitlines()
+    assert asked == [*(f"is-active kafka-zk@{id}.service" for id in range(3)), "restart kafka-zk@2.service"]
+
+
+def test_the_unit_of_systemd_starts_what_up_has_written(host: Host) -> None:
+    host.up(1, "--first-id", 7, "--no-start")
+    lines = (PROJECT / "packaging" / "systemd" / "kafka-zk@.service").read_text().splitlines()
+    settings = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    script, file, option, port = settings["ExecStart"].replace("%i", "7").split()
+    assert (PROJECT / script.removeprefix("/opt/kafka-zk/")).exists()
+    assert option == "--port-file" and settings["User"] == "kafka" and settings["SuccessExitStatus"] == "143"
+    at_home = {path.replace("/var/lib/kafka-zk", str(host.folder)) for path in (file, port)}
+    # Where kafka-cluster-restart.sh and -down.sh look for them.
+    folder = ClusterFolder(host.folder)
+    assert at_home == {str(folder.properties_of(7)), str(folder.properties_of(7).with_name(PORT))}
+    assert folder.properties_of(7).exists()
 
 
 @pytest.mark.parametrize("tool", ["up", "restart", "down"])

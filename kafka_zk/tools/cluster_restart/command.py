@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.properties import read_file
+from kafka_zk.tools.cluster_restart import units
 from kafka_zk.tools.cluster_restart.replicas import Asker, address_for, restart_order
 from kafka_zk.tools.common.command_config import read_command_config
 from kafka_zk.tools.common.failures import Refused
@@ -40,6 +42,8 @@ examples:
   kafka-cluster-restart.sh                                  the brokers in ./kafka-cluster
   kafka-cluster-restart.sh --command-config admin.properties
                                                             where clients must log in, or speak TLS
+  kafka-cluster-restart.sh --systemd --folder /var/lib/kafka-zk
+                                                            brokers that systemd runs; as root
 """
 
 
@@ -47,6 +51,9 @@ def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
     """Blocks. The exit code."""
     parser = parser_of("kafka-cluster-restart", DESCRIPTION, EPILOG)
     parser.add_argument("--command-config", metavar="FILE", help="a client's properties, to ask the brokers")
+    parser.add_argument(
+        "--systemd", action="store_true", help="restart the units kafka-zk@ID of systemd that are active, by systemctl"
+    )
     add_timeout(parser, WAIT_S, "that a broker may take to stop, to start, and replicas to be in sync again")
     return run_tool(parser, arguments, shutdown, restart)
 
@@ -58,12 +65,25 @@ def restart(options: argparse.Namespace, interruption: Interruption) -> int:
     asker = Asker(read_command_config(options.command_config))
     show_warnings()
     with folder.lock():
-        brokers = running_brokers(folder)
-        if not brokers:
+        if options.systemd:
+            cycles = {each: partial(units.restart, each) for each in units.active(folder.broker_ids())}
+        else:
+            cycle = partial(_restart, folder, waits=interruption, timeout_s=options.timeout)
+            cycles = {each: partial(cycle, each, running) for each, running in running_brokers(folder).items()}
+        if not cycles:
             raise Refused(f"nothing is running in {folder.path}: kafka-cluster-up.sh starts it")
-        restarting = Restarting(folder, asker, interruption, options.timeout)
-        restarting.run(brokers)
+        Restarting(folder, asker, interruption, options.timeout).run(cycles)
     return 0
+
+
+def _restart(folder: ClusterFolder, broker_id: int, running: Running, waits: Interruption, timeout_s: float) -> None:
+    name = f"broker {broker_id}"
+    say(f"Stop {name}")
+    stop(name, running, waits, timeout_s)
+    if not was_stopped_cleanly(folder, broker_id):
+        say(f"{name} did not close its logs, and checks them now")
+    say(f"Start {name}")
+    wait_until_serving(folder, broker_id, start_broker(folder, broker_id), waits, timeout_s)
 
 
 class Restarting:
@@ -75,33 +95,26 @@ class Restarting:
         self._interruption = interruption
         self._timeout_s = timeout_s
 
-    def run(self, brokers: dict[int, Running]) -> None:
-        """Blocks. Raises Refused at the first broker that does not come back as it should, and leaves the others."""
-        first = min(brokers)
+    def run(self, cycles: Mapping[int, Callable[[], None]]) -> None:
+        """Blocks. Stop and start each broker by its cycle.
+
+        Raises Refused at the first that does not come back as it should, and leaves the others.
+        """
+        first = min(cycles)
         self._wait_until_in_sync(first)
-        left = restart_order(brokers, self._asker.controller(self._address(first)))
+        left = restart_order(cycles, self._asker.controller(self._address(first)))
         try:
             while left:
                 self._interruption.check()
                 broker_id = left.pop(0)
-                self._restart(broker_id, brokers[broker_id])
+                # What is stopped must be started, whatever signal comes.
+                with self._interruption.held():
+                    cycles[broker_id]()
                 self._wait_until_in_sync(broker_id)
                 say(f"broker {broker_id} is in sync")
         except Interrupted as error:
             not_restarted = ", ".join(f"broker {each}" for each in left)
             raise Interrupted(f"each broker runs; not restarted: {not_restarted or 'none'}") from error
-
-    def _restart(self, broker_id: int, running: Running) -> None:
-        name = f"broker {broker_id}"
-        # What is stopped must be started, whatever signal comes.
-        with self._interruption.held():
-            say(f"Stop {name}")
-            stop(name, running, self._interruption, self._timeout_s)
-            if not was_stopped_cleanly(self._folder, broker_id):
-                say(f"{name} did not close its logs, and checks them now")
-            say(f"Start {name}")
-            child = start_broker(self._folder, broker_id)
-            wait_until_serving(self._folder, broker_id, child, self._interruption, self._timeout_s)
 
     def _wait_until_in_sync(self, broker_id: int) -> None:
         address, reasons = self._address(broker_id), [""]
