@@ -54,7 +54,7 @@ def test_after_kills_under_load_every_acknowledged_record_is_there_once_and_in_o
             expected[writer.partition] |= writer.acknowledged
             sent[writer.partition] |= writer.sent
         broker.start()
-        # A predecessor's session would live for six seconds; it was ended instead.
+        # A predecessor's session would live for half a minute; it was ended instead.
         broker.says("Closing ZooKeeper session")
         for partition in ACKS_OF_PARTITION:
             assert_holds(broker, partition, expected[partition], sent[partition])

@@ -30,7 +30,14 @@ from kafka_zk.zk.topics import gone_partitions, gone_topics
 from kafka_zk.zk.znodes import PartitionReplicas, TopicAssignment, TopicZNode
 from tests.integration.conftest import ConnectZk
 from tests.support.processes import free_port
-from tests.support.zookeeper import ZooKeeperServer, eventually, expire, expire_session, fresh_chroot
+from tests.support.zookeeper import (
+    ZooKeeperServer,
+    eventually,
+    expire,
+    expire_session,
+    fresh_chroot,
+    session_password,
+)
 
 
 def test_a_missing_chroot_of_several_levels_is_created(zookeeper: ZooKeeperServer) -> None:
@@ -322,6 +329,23 @@ def test_a_change_during_the_expiry_is_reported_afterwards(connect_zk: ConnectZk
     client.get("/x")
     other.set("/x", b"2")
     eventually(lambda: told == ["/x", "/x"])
+
+
+def test_a_session_ends_from_outside_by_what_its_znode_tells(connect_zk: ConnectZk, zookeeper: ZooKeeperServer) -> None:
+    """As that of a killed broker in tests, whose password is lost with its memory."""
+    client, other = connect_zk(), connect_zk()
+    client.create("/e", ephemeral=True)
+    stat = other.exists("/e")
+    assert stat is not None and session_password(stat.ephemeral_owner) == client.session_password
+    generation = client.generation
+    expire_session(zookeeper, stat.ephemeral_owner, session_password(stat.ephemeral_owner))
+    eventually(lambda: client.generation == generation + 1)
+    assert other.exists("/e") is None
+
+
+def test_what_never_holds_is_told() -> None:
+    with pytest.raises(AssertionError, match=r"^after 0\.05 s: who leads$"):
+        eventually(lambda: False, 0.05, lambda: "who leads")
 
 
 def test_nobody_there_is_reported_after_the_connection_timeout() -> None:

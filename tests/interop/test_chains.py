@@ -248,10 +248,10 @@ def test_whoever_dies_before_the_end_of_a_transaction_costs_no_record(
         chain.wait_for(1)
         for broker in (coordinator, leader):
             both_wait_with_open_transactions()
-            cluster.brokers[broker].kill()
+            cluster.kill(broker)
             links.kill_and_start(left)
             links.open_gate()
-            cluster.start_killed(broker)
+            cluster.brokers[broker].start()
             chain.wait_for(1)
         links.stop()
     finally:

@@ -6,17 +6,18 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import gevent
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
-from kazoo.exceptions import ConnectionLoss, NoNodeError
+from kazoo.exceptions import NoNodeError
 
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.known_topics import wait_until_led
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, as_written
+from tests.support.znodes import described, end_session, state_path
 from tests.support.zookeeper import eventually, plain_client
 
 APACHE, OURS = 1, 2
@@ -26,6 +27,9 @@ SHARED = {
     "replica.lag.time.max.ms": "5000",
     "leader.imbalance.check.interval.seconds": "3600",
 }
+PATIENCE_FOR_STATES_S = 60
+LINES_TOLD = 40
+"""Of each broker's logs, when a wait was in vain."""
 RECORDS = [Written(b"text " * 10 + b"%d" % number, b"%d" % number, (("h", None),)) for number in range(300)]
 
 
@@ -45,9 +49,10 @@ class Cluster:
             APACHE: apache(folder / "apache", zookeeper_connect, broker_id=APACHE, overrides=SHARED),
             OURS: ours(folder / "ours", zookeeper_connect, broker_id=OURS, overrides=SHARED),
         }
+        self.connect = zookeeper_connect
         self.brokers[controller].start()
         self.zk = plain_client(zookeeper_connect)
-        eventually(lambda: self.controller == controller)
+        self.wait_for_controller(controller)
         for broker_id in {APACHE, OURS} - {controller}:
             self.brokers[broker_id].start()
         self.clients = {broker_id: Librdkafka(broker.bootstrap) for broker_id, broker in self.brokers.items()}
@@ -59,34 +64,64 @@ class Cluster:
         self.zk.stop()
         self.zk.close()
 
+    def kill(self, broker_id: int) -> None:
+        """As kill -9 does; its session ends at once."""
+        self.brokers[broker_id].kill()
+        end_session(self.connect, broker_id)
+
     @property
     def controller(self) -> int | None:
+        found = self.document("/controller")
+        return None if found is None else int(found["brokerid"])
+
+    def document(self, path: str) -> dict[str, Any] | None:
+        """The data of a znode; None while there is none, as between two controllers."""
         try:
-            data, _ = self.zk.get("/controller")
+            found: dict[str, Any] = json.loads(self.zk.get(path)[0])
         except NoNodeError:
-            return None  # Between two controllers.
-        except ConnectionLoss:
-            # Whoever asked held the loop for longer than ZooKeeper waits; the client is about to connect again.
-            gevent.sleep(0.2)
             return None
-        return int(json.loads(data)["brokerid"])
+        return found
+
+    def eventually(self, condition: Callable[[], object], what: str) -> None:
+        """Wait on the gevent loop; what is told when it was in vain shows who lost a session or a leadership."""
+        eventually(condition, PATIENCE_FOR_STATES_S, lambda: f"not so: {what}\n{self.described()}")
+
+    def described(self) -> str:
+        lines = described(self.zk)
+        for broker_id, broker in self.brokers.items():
+            lines.append(f"--- broker {broker_id}, running: {broker.process.is_running}")
+            # Our controller has a file of its own; Apache's output has everything.
+            for log in (broker.process.log, broker.folder / "logs" / "controller.log"):
+                if log.exists():
+                    lines += log.read_text(errors="replace").splitlines()[-LINES_TOLD:]
+        return "\n".join(lines)
+
+    def wait_for_controller(self, broker_id: int) -> None:
+        self.eventually(lambda: self.controller == broker_id, f"{broker_id} is controller")
 
     def wait_for_members(self, *broker_ids: int) -> None:
         """Every one of the brokers knows them all."""
         for broker_id in broker_ids:
             admin = self.clients[broker_id].admin
-            eventually(lambda admin=admin: set(admin.list_topics(timeout=PATIENCE_S).brokers) == set(broker_ids), 60)
+            self.eventually(
+                lambda admin=admin: set(admin.list_topics(timeout=PATIENCE_S).brokers) == set(broker_ids),
+                f"{broker_id} knows {broker_ids}",
+            )
 
     def state(self, topic: str, partition: int = 0) -> tuple[int, set[int]]:
         """The leader and the ISR, as ZooKeeper has them."""
-        path = f"/brokers/topics/{topic}/partitions/{partition}/state"
-        if not self.zk.exists(path):
-            return -1, set()
-        state = json.loads(self.zk.get(path)[0])
-        return int(state["leader"]), set(state["isr"])
+        state = self.document(state_path(topic, partition))
+        return (-1, set()) if state is None else (int(state["leader"]), set(state["isr"]))
 
     def wait_for(self, topic: str, leader: int, isr: set[int], partition: int = 0) -> None:
-        eventually(lambda: self.state(topic, partition) == (leader, isr), 60)
+        what = f"{topic}-{partition} is led by {leader} with the ISR {isr}"
+        self.eventually(lambda: self.state(topic, partition) == (leader, isr), what)
+
+    def wait_for_equal_segments(self, topic: str, partition: int = 0) -> None:
+        self.eventually(
+            lambda: self.segments(APACHE, topic, partition) == self.segments(OURS, topic, partition),
+            f"the logs of {topic}-{partition} are equal",
+        )
 
     def create(self, topic: str, assignment: list[list[int]], **configs: str) -> None:
         given = {key.replace("_", "."): value for key, value in configs.items()}
@@ -131,7 +166,7 @@ def test_a_cluster_of_both_replicates_serves_and_survives(cluster: Cluster) -> N
             cluster.clients[leader].write("both", RECORDS, partition=partition, acks="all", compression_type=codec)
         total = len(CODECS) * len(RECORDS)
         assert cluster.read(OURS, "both", total, partition) == RECORDS * len(CODECS)
-        eventually(lambda p=partition: cluster.segments(APACHE, "both", p) == cluster.segments(OURS, "both", p))
+        cluster.wait_for_equal_segments("both", partition)
         assert len(cluster.segments(OURS, "both", partition)) > 10_000
 
     # A group keeps its place in __consumer_offsets, whoever coordinates it.
@@ -154,8 +189,8 @@ def test_a_cluster_of_both_replicates_serves_and_survives(cluster: Cluster) -> N
     cluster.wait_for("both", OURS, {APACHE, OURS}, 1)
 
     # The controller is killed: the other takes over control and leadership, with every record.
-    cluster.brokers[first_controller].kill()
-    eventually(lambda: cluster.controller == other, 60)
+    cluster.kill(first_controller)
+    cluster.wait_for_controller(other)
     for partition in range(2):
         cluster.wait_for("both", other, {other}, partition)
     survivors = Librdkafka(cluster.brokers[other].bootstrap)
@@ -173,13 +208,15 @@ def test_a_cluster_of_both_replicates_serves_and_survives(cluster: Cluster) -> N
     producer_side = Librdkafka(cluster.brokers[first_controller].bootstrap)
     for partition in range(2):
         producer_side.write("both", RECORDS, partition=partition, acks="all")
-        eventually(lambda p=partition: cluster.segments(APACHE, "both", p) == cluster.segments(OURS, "both", p))
+        cluster.wait_for_equal_segments("both", partition)
 
     # Topics are deleted on both.
     deleted = survivors.admin.delete_topics(["both", "only-ours"], operation_timeout=PATIENCE_S)
     for future in deleted.values():
         future.result(PATIENCE_S)
-    eventually(lambda: not {"both", "only-ours"} & set(cluster.zk.get_children("/brokers/topics")), 60)
+    cluster.eventually(
+        lambda: not {"both", "only-ours"} & set(cluster.zk.get_children("/brokers/topics")), "the topics are deleted"
+    )
     for broker in cluster.brokers.values():
         assert not [path for path in broker.log_dir.glob("both-*") if not path.name.endswith("-delete")]
 
@@ -197,7 +234,7 @@ def test_a_producer_and_its_records_live_through_restarts_and_crashes_of_each(cl
         if how == "stop":
             broker.stop()
         else:
-            broker.kill()
+            cluster.kill(leaver)
         for partition in range(2):
             cluster.wait_for("load", stays, {stays}, partition)
         load.wait_for_more()
@@ -211,7 +248,7 @@ def test_a_producer_and_its_records_live_through_restarts_and_crashes_of_each(cl
         assert found == list(range(count))
         end = cluster.clients[APACHE].consumer().get_watermark_offsets(TopicPartition("load", partition), PATIENCE_S)
         assert end == (0, count)
-        eventually(lambda p=partition: cluster.segments(APACHE, "load", p) == cluster.segments(OURS, "load", p))
+        cluster.wait_for_equal_segments("load", partition)
 
 
 class Load(threading.Thread):
@@ -265,7 +302,7 @@ def check_group(cluster: Cluster, topic: str) -> None:
     for via in (APACHE, OURS):
         consumer = cluster.clients[via].consumer(group_id="g", session_timeout_ms=6_000)
         consumer.subscribe([topic])
-        eventually(lambda consumer=consumer: consumer.poll(0.2) is not None, 60)
+        cluster.eventually(lambda consumer=consumer: consumer.poll(0.2) is not None, f"{via} gives the group a record")
         consumer.commit(asynchronous=False)
         cluster.clients[via].leave(consumer)
     described = run_tool(

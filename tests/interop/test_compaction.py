@@ -22,7 +22,7 @@ from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written
 from tests.support.markers import wait_for_markers
 from tests.support.processes import free_port, wait_until
-from tests.support.znodes import wait_until_unregistered
+from tests.support.znodes import end_session
 from tests.support.zookeeper import eventually
 
 KEYS = [b"key-%d" % number for number in range(40)]
@@ -46,7 +46,7 @@ class House:
         self.running: list[ApacheBroker | OurBroker] = []
 
     def start(self, kind: type[ApacheBroker | OurBroker], data: Path, *, cleaner: bool) -> Librdkafka:
-        wait_until_unregistered(self.zookeeper_connect)
+        end_session(self.zookeeper_connect)
         overrides = {
             **CLEANER,
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
@@ -54,8 +54,6 @@ class House:
             "log.cleaner.enable": str(cleaner).lower(),
             "offsets.topic.segment.bytes": "2000",
             "offsets.topic.num.partitions": "1",
-            # A broker that lost its session on a busy machine would write, and be led, in another epoch.
-            "zookeeper.session.timeout.ms": "30000",
         }
         broker = kind(self.folder / f"broker-{len(self.running)}", self.zookeeper_connect, overrides=overrides)
         broker.port = self.port

@@ -20,6 +20,7 @@ from kafka_zk.zk.znodes import PartitionLeadership, PartitionReplicas, TopicAssi
 from tests.integration.controller.listening_broker import ListeningBroker
 from tests.support.apache import ApacheBroker
 from tests.support.processes import free_port
+from tests.support.znodes import end_session
 from tests.support.zookeeper import eventually
 
 PARTITION = TopicPartition("t", 0)
@@ -43,7 +44,8 @@ class ApacheCluster:
     """Broker 1 is ours and only controls; brokers 2 and 3 are Apache's and hold the data."""
 
     def __init__(self, folder: Path, connect: str) -> None:
-        self.zk = ZkClient(connect, session_timeout_ms=10_000)
+        self._connect = connect
+        self.zk = ZkClient(connect, session_timeout_ms=30_000)
         self.zk.start()
         cluster.create_top_level_paths(self.zk)
         self.ours = ListeningBroker(1, self.zk).start()
@@ -61,6 +63,11 @@ class ApacheCluster:
 
     def start(self, broker_id: int) -> None:
         self.in_thread(self.apache[broker_id].start)
+
+    def kill(self, broker_id: int) -> None:
+        """As kill -9 does; its session ends at once."""
+        self.apache[broker_id].kill()
+        end_session(self._connect, broker_id)
 
     def wait(self, condition) -> None:
         eventually(condition, 60)
@@ -107,7 +114,7 @@ def test_apache_brokers_serve_move_and_delete_a_topic_under_our_controller(apach
     assert apache_cluster.read(2, len(RECORDS)) == RECORDS
 
     # The leader dies: the follower leads, with every record.
-    apache_cluster.apache[2].kill()
+    apache_cluster.kill(2)
     apache_cluster.wait(lambda: apache_cluster.state.leader == 3)
     assert apache_cluster.read(3, len(RECORDS)) == RECORDS
     apache_cluster.produce(3)

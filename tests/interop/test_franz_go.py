@@ -24,8 +24,6 @@ CLUSTERS_OF_TESTS = {
     "three-of-ours": CLUSTERS[OURS][:1] * 3,
     "mixed": CLUSTERS[MIXED],
 }
-PATIENT = {"zookeeper.session.timeout.ms": "30000"}
-"""Nobody is killed: a broker that a busy machine keeps waiting is not gone."""
 NO_LOGIN = "is told of no broker with logins; tests/interop/sasl and tests/interop/security have those"
 NEW_GROUPS, SHARE_GROUPS = "needs the groups of KIP-848, of Kafka 4", "needs share groups, of Kafka 4.2"
 SKIPPED = {
@@ -56,7 +54,7 @@ _OUTCOME = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(", re.M)
 
 @pytest.fixture(params=CLUSTERS_OF_TESTS)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path, zookeeper_connect: str) -> Iterator[Cluster]:
-    built = Cluster(tmp_path, zookeeper_connect, CLUSTERS_OF_TESTS[request.param], PATIENT)
+    built = Cluster(tmp_path, zookeeper_connect, CLUSTERS_OF_TESTS[request.param])
     yield built
     built.close()
 

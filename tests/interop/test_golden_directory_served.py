@@ -21,7 +21,7 @@ from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_LOG_APPEND_TIME, KafkaEr
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka
-from tests.support.znodes import looking_at, wait_until_unregistered
+from tests.support.znodes import end_session, looking_at
 from tests.support.zookeeper import eventually
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -164,7 +164,7 @@ def end(broker: ApacheBroker | OurBroker, how: str, znodes: str) -> None:
         broker.kill()
     else:
         broker.stop()
-    wait_until_unregistered(znodes)
+    end_session(znodes)
 
 
 def test_what_apache_left_is_served_by_ours_and_then_by_apache(

@@ -35,7 +35,6 @@ def brokers(tmp_path: Path, zookeeper_connect: str) -> Iterator[list[OurBroker]]
         "offsets.topic.replication.factor": "2",
         "group.min.session.timeout.ms": "1000",
         "auto.leader.rebalance.enable": "false",
-        "zookeeper.session.timeout.ms": "3000",
     }
     made = [
         OurBroker(tmp_path / f"broker-{number}", zookeeper_connect, broker_id=number, overrides=settings)

@@ -104,7 +104,7 @@ def test_a_coordinator_that_moves_between_apache_and_us_disturbs_nobody(cluster:
     fleet.wait_until_shared(group)
     fleet.assert_each_read_once(group)
     # The coordinator dies.
-    cluster.brokers[APACHE].kill()
+    cluster.kill(APACHE)
     fleet.writer.wait_for_more()
     fleet.wait_until_all_read(group)
     ends = fleet.writer.stop()

@@ -20,7 +20,7 @@ from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, take
 from tests.support.processes import wait_until
-from tests.support.znodes import wait_until_unregistered
+from tests.support.znodes import end_session
 
 TOPIC = Partition("cleaned", 0)
 OVERWRITTEN = 9
@@ -92,7 +92,7 @@ def test_what_stands_behind_segments_that_apache_emptied_is_served(
     sizes = [path.stat().st_size for path in sorted((directory / str(TOPIC)).glob("*.log"))]
     assert sizes[:OVERWRITTEN] == [0] * OVERWRITTEN
     for data in (directory, before_its_checkpoint):
-        wait_until_unregistered(zookeeper_connect)
+        end_session(zookeeper_connect)
         ours = OurBroker(tmp_path / f"ours-{data.name}", zookeeper_connect, overrides=UNCLEANED, log_dir=data).start()
         try:
             assert read_all(ours.bootstrap) == LEFT, data

@@ -28,7 +28,7 @@ from tests.support.markers import wait_for_markers
 from tests.support.names import fresh
 from tests.support.our_consumer import Consumers, poll_until, read
 from tests.support.processes import ChildProcess
-from tests.support.znodes import wait_until_unregistered
+from tests.support.znodes import end_session
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PROGRAM = Path(__file__).parent / "java" / "Transactions.java"
@@ -223,7 +223,7 @@ def test_a_call_whose_time_is_over_goes_on_when_it_is_made_again(
         producer.commit_transaction()
     with pytest.raises(IllegalStateException, match="previous call to `commitTransaction` timed out and must be retr"):
         producer.abort_transaction()
-    wait_until_unregistered(chroot)
+    end_session(chroot)
     broker.start()
     _until_in_time(producer.commit_transaction)
     assert committed_values(broker, consumers, topic, 1) == ["v"]
@@ -257,7 +257,7 @@ def test_a_coordinator_that_dies_in_between_costs_no_transaction(
         producer.send(topic, f"{number} a", partition=0).result(PATIENCE_S)
         broker.kill()
         last = producer.send(topic, f"{number} b", partition=1)
-        wait_until_unregistered(chroot)
+        end_session(chroot)
         broker.start()
         producer.commit_transaction()
         assert last.done()

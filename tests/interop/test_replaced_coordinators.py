@@ -154,6 +154,7 @@ def test_what_a_replaced_coordinator_answers(cluster: Cluster, kind: type[Broker
     adding.adds(away)
     with RawClient(away.bootstrap) as first, RawClient(away.bootstrap) as second:
         with paused(away.process.pid):
+            cluster.end_session(AWAY)
             ending.adds(replaced(cluster, ending))
             Producer(replaced(cluster, adding), adding.transactional_id)
             first.post(END_TXN_REQUEST, ending.ending(commit=True), VERSION)

@@ -22,7 +22,7 @@ from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka
 from tests.support.our_consumer import Consumers, poll_until
 from tests.support.processes import wait_until
-from tests.support.znodes import wait_until_unregistered
+from tests.support.znodes import end_session
 
 Kind = type[ApacheBroker | OurBroker]
 HOUR_MS = 3_600_000
@@ -39,7 +39,6 @@ ALWAYS = {
     "log.cleaner.enable": "false",
     "transaction.max.timeout.ms": str(HOUR_MS),
     "transaction.state.log.num.partitions": "1",
-    "zookeeper.session.timeout.ms": "2000",
 }
 KEEPS_ALL = {"log.initial.task.delay.ms": str(HOUR_MS)}
 DELETES = {
@@ -77,7 +76,7 @@ class House:
         """Stopped in order at the end."""
         self._count += 1
         if self._count > 1:
-            wait_until_unregistered(self._zookeeper_connect)
+            end_session(self._zookeeper_connect)
         home = self._folder / f"broker-{self._count}"
         overrides = {**ALWAYS, **settings, "log.dirs": str(data)}
         broker = kind(home, self._zookeeper_connect, overrides=overrides).start()

@@ -16,7 +16,7 @@ from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, take
 from tests.support.processes import free_port
-from tests.support.znodes import wait_until_unregistered
+from tests.support.znodes import end_session
 from tests.support.zookeeper import eventually
 
 APACHE, OURS = "Apache", "ours"
@@ -50,7 +50,7 @@ class House:
 
     def start(self, kind: str) -> Librdkafka:
         """Its clients, once it knows itself."""
-        wait_until_unregistered(self.zookeeper_connect)
+        end_session(self.zookeeper_connect)
         self.kinds[kind].start()
         clients = Librdkafka(self.bootstrap)
         eventually(lambda: 0 in clients.admin.list_topics(timeout=PATIENCE_S).brokers)

@@ -15,9 +15,12 @@ FOR_ONE_BROKER = {
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "3",
     "group.initial.rebalance.delay.ms": "0",
-    "zookeeper.session.timeout.ms": "6000",
+    "zookeeper.session.timeout.ms": "30000",
 }
-"""Ours and Apache's alike: internal topics that one broker can hold, and nothing to wait for."""
+"""Ours and Apache's alike: internal topics that one broker can hold, and nothing to wait for.
+
+A broker on a busy machine does not answer ZooKeeper for seconds, and must not lose what it leads and controls by that:
+the sessions are long, and `support.znodes.end_session` ends that of a broker that was killed."""
 
 
 class OurBroker:

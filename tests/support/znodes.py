@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import gevent
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.support.zookeeper import eventually, plain_client
+from kafka_zk.zk.session import close_session
+from tests.support.zookeeper import eventually, plain_client, session_password
+
+PATIENCE_S = 30
 
 
 @contextmanager
@@ -24,8 +28,26 @@ def looking_at(connect: str) -> Iterator[KazooClient]:
         client.close()
 
 
+def end_session(connect: str, broker_id: int = 0) -> None:
+    """Blocks. End the session in which a broker is registered, as ZooKeeper does when it has expired.
+
+    After a kill this takes the place of waiting: brokers can have sessions that no busy machine makes them lose.
+    """
+    path = f"/brokers/ids/{broker_id}"
+    with looking_at(connect) as client:
+        stat = client.exists(path)
+        if stat is not None:
+            close_session(connect, stat.ephemeralOwner, session_password(stat.ephemeralOwner), timeout_ms=60_000)
+            eventually(lambda: _owner(client, path) != stat.ephemeralOwner)
+
+
+def _owner(client: KazooClient, path: str) -> int | None:
+    stat = client.exists(path)
+    return None if stat is None else int(stat.ephemeralOwner)
+
+
 def wait_until_unregistered(connect: str, broker_id: int = 0) -> None:
-    """Blocks until the session of a broker, which may have been killed, is over."""
+    """Blocks until the session of a broker, which may have been killed, is over by itself."""
     with looking_at(connect) as client:
         eventually(lambda: not client.exists(f"/brokers/ids/{broker_id}"))
 
@@ -69,6 +91,40 @@ def tree(connect: str, root: str) -> dict[str, bytes | None]:
     with looking_at(connect) as client:
         walk(root)
     return found
+
+
+def state_path(topic: str, partition: int) -> str:
+    return f"/brokers/topics/{topic}/partitions/{partition}/state"
+
+
+def described(client: KazooClient) -> list[str]:
+    """Who controls, who is registered in which session, and each partition's state: what a wait in vain has to tell.
+
+    The epoch of a broker is the czxid of its registration: another one than in its output is that of another session.
+    """
+    lines: list[str] = []
+    with gevent.Timeout(PATIENCE_S, False):
+        at = ("/controller", "/controller_epoch", *_below(client, "/brokers/ids"))
+        lines.extend(_shown(client, path) for path in at)
+        for topic in _below(client, "/brokers/topics"):
+            lines.extend(_shown(client, f"{partition}/state") for partition in _below(client, f"{topic}/partitions"))
+    return lines
+
+
+def _below(client: KazooClient, path: str) -> list[str]:
+    try:
+        return [f"{path}/{name}" for name in sorted(client.get_children(path))]
+    except NoNodeError:
+        return []
+
+
+def _shown(client: KazooClient, path: str) -> str:
+    try:
+        data, stat = client.get(path)
+    except NoNodeError:
+        return f"{path}: none"
+    owner = f", session {stat.ephemeralOwner:#x}" if stat.ephemeralOwner else ""
+    return f"{path} (epoch {stat.czxid}, changed by {stat.mzxid}{owner}): {data.decode(errors='replace')}"
 
 
 def create_topic(connect: str, topic: str, assignment: dict[int, list[int]]) -> None:

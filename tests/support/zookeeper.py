@@ -9,13 +9,15 @@ from __future__ import annotations
 import itertools
 import os
 import socket
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import gevent
 from kazoo.client import KazooClient
 from kazoo.handlers.gevent import SequentialGeventHandler
+from kazoo.retry import KazooRetry
 
 from kafka_zk.zk.embedded import server_command
 from kafka_zk.zk.session import ZkClient, close_session
@@ -130,12 +132,53 @@ def fresh_chroot(server: ZooKeeperServer, name: str = "test") -> str:
     return f"{server.connect}/{name}-{next(_chroots)}"
 
 
+class _PatientClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
+    """Reads again over its next connection, or in its next session, what was lost with the last one.
+
+    Tests hold the loop with calls of C libraries and with starts of brokers, for longer than ZooKeeper may wait.
+    """
+
+    def get(self, path: str, watch: Any = None) -> Any:
+        return self.retry(super().get, path, watch)
+
+    def exists(self, path: str, watch: Any = None) -> Any:
+        return self.retry(super().exists, path, watch)
+
+    def get_children(self, path: str, watch: Any = None, include_data: bool = False) -> Any:
+        return self.retry(super().get_children, path, watch, include_data)
+
+
 def plain_client(connect: str) -> KazooClient:
     """A started kazoo client on the gevent loop: another program's view."""
-    # Tests hold the loop for seconds with calls of C libraries; the session must bear that.
-    client = KazooClient(connect, timeout=30, handler=SequentialGeventHandler())
-    client.start()
+
+    def retry() -> KazooRetry:
+        # Without an upper bound kazoo doubles its pauses for as long as ZooKeeper is away.
+        return KazooRetry(max_tries=-1, max_delay=1, sleep_func=gevent.sleep)
+
+    client = _PatientClient(
+        connect,
+        timeout=MAX_SESSION_TIMEOUT_MS / 1000,
+        handler=SequentialGeventHandler(),
+        connection_retry=retry(),
+        command_retry=retry(),
+    )
+    client.start(timeout=60)
     return client
+
+
+def session_password(session_id: int) -> bytes:
+    """What ZooKeeper gave the owner of a session as a proof of ownership.
+
+    The server does not store it. It makes it of the session's id when it is shown: sixteen bytes of a java.util.Random.
+    Source: ZooKeeperServer.generatePasswd.
+    """
+    multiplier, mask = 0x5DEECE66D, (1 << 48) - 1
+    state = (session_id ^ 0xB3415C00 ^ multiplier) & mask
+    words = []
+    for _ in range(4):
+        state = (state * multiplier + 0xB) & mask
+        words.append(state >> 16)
+    return struct.pack("<4I", *words)
 
 
 def expire_session(server: ZooKeeperServer, session_id: int, password: bytes) -> None:
@@ -143,11 +186,19 @@ def expire_session(server: ZooKeeperServer, session_id: int, password: bytes) ->
     close_session(server.connect, session_id, password)
 
 
-def eventually(condition: Callable[[], object], timeout_s: float = 30) -> None:
-    """Wait on the gevent loop until `condition` holds; gevent.Timeout is raised when it does not."""
-    with gevent.Timeout(timeout_s):
-        while not condition():
-            gevent.sleep(POLL_S)
+def eventually(
+    condition: Callable[[], object], timeout_s: float = 30, told: Callable[[], str] = lambda: "still not so"
+) -> None:
+    """Wait on the gevent loop until `condition` holds; when it does not, fail with what is `told`."""
+    timeout = gevent.Timeout(timeout_s)
+    try:
+        with timeout:
+            while not condition():
+                gevent.sleep(POLL_S)
+    except gevent.Timeout as raised:
+        if raised is not timeout:
+            raise
+        raise AssertionError(f"after {timeout_s} s: {told()}") from None
 
 
 def expire(server: ZooKeeperServer, client: ZkClient) -> None:

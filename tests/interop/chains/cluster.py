@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
-from tests.support.znodes import wait_until_unregistered
+from tests.support.znodes import end_session
 
 Broker = ApacheBroker | OurBroker
 APACHE_ONLY = "apache"
@@ -43,7 +43,6 @@ REPLICATED = (
     "default.replication.factor",
 )
 SETTINGS = {
-    "zookeeper.session.timeout.ms": "3000",
     "group.min.session.timeout.ms": "1000",
     "replica.fetch.wait.max.ms": "50",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
@@ -51,13 +50,11 @@ SETTINGS = {
 
 
 class Cluster:
-    """A broker of each of `kinds`; each topic has a replica on each of them. `more` settings replace the usual ones."""
+    """A broker of each of `kinds`; each topic has a replica on each of them."""
 
-    def __init__(
-        self, folder: Path, connect: str, kinds: Sequence[type[Broker]], more: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, connect: str, kinds: Sequence[type[Broker]]) -> None:
         self._connect = connect
-        settings = {**SETTINGS, **dict.fromkeys(REPLICATED, str(len(kinds))), **(more or {})}
+        settings = {**SETTINGS, **dict.fromkeys(REPLICATED, str(len(kinds)))}
         self.brokers = [
             kind(folder / str(number), connect, broker_id=number, overrides=settings)
             for number, kind in enumerate(kinds)
@@ -165,15 +162,17 @@ class Cluster:
 
     def kill_and_start(self, number: int) -> None:
         """As kill -9 does."""
-        self.brokers[number].kill()
-        self.start_killed(number)
+        self.kill(number)
+        self.brokers[number].start()
 
-    def start_killed(self, number: int) -> None:
-        """Apache's must wait for its last session to end; ours ends it by itself."""
-        broker = self.brokers[number]
-        if isinstance(broker, ApacheBroker):
-            wait_until_unregistered(self._connect, number)
-        broker.start()
+    def kill(self, number: int) -> None:
+        """Its session ends at once, as that of ours does by itself."""
+        self.brokers[number].kill()
+        self.end_session(number)
+
+    def end_session(self, number: int) -> None:
+        """Its registration is gone."""
+        end_session(self._connect, number)
 
     def close(self) -> None:
         self.clients.close()
