@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafka_zk.config.shipped import shipped_config
 from tests.support.processes import ChildProcess, free_port
 
 FOR_ONE_BROKER = {
@@ -21,6 +22,10 @@ FOR_ONE_BROKER = {
 
 A broker on a busy machine does not answer ZooKeeper for seconds, and must not lose what it leads and controls by that:
 the sessions are long, and `support.znodes.end_session` ends that of a broker that was killed."""
+
+
+EACH_HOUR, EACH_YEAR = "'.'yyyy-MM-dd-HH", "'.'yyyy"
+"""When the log's files roll, and when they do in tests: what a test looks for must not be in another file by then."""
 
 
 class OurBroker:
@@ -51,11 +56,16 @@ class OurBroker:
             **(overrides or {}),
         }
         self._port_file = folder / "port"
+        self._log4j = folder / "log4j.properties"
         command = [sys.executable, "-P", "-m", "kafka_zk.tools.server_start", str(folder / "server.properties")]
         self.process = ChildProcess(
             [*command, "--port-file", str(self._port_file)],
             folder / "broker.log",
-            {"LOG_DIR": str(folder / "logs"), **(environ or {})},
+            {
+                "LOG_DIR": str(folder / "logs"),
+                "KAFKA_LOG4J_OPTS": f"-Dlog4j.configuration=file:{self._log4j}",
+                **(environ or {}),
+            },
         )
 
     @property
@@ -83,6 +93,9 @@ class OurBroker:
         self._port_file.unlink(missing_ok=True)
         text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
         (self.folder / "server.properties").write_text(text)
+        log4j = shipped_config("log4j.properties").read_text()
+        assert EACH_HOUR in log4j
+        self._log4j.write_text(log4j.replace(EACH_HOUR, EACH_YEAR))
         self.process.start()
 
     def stop(self) -> int | None:
