@@ -6,6 +6,7 @@ import json
 import ssl
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -29,13 +30,14 @@ def signed(**claims: object) -> str:
 class OAuthServer:
     """Tokens live for `lifetime_s`. While `status` is not 200 that is all it answers.
 
-    `key_requests` and `token_requests` count. With `stores` it speaks https.
+    `key_requests` and `token_requests` count. `before_answer` is called in the thread of each request, and may block.
+    With `stores` it speaks https.
     """
 
     def __init__(self, stores: Stores | None = None) -> None:
         self.lifetime_s = 3600.0
         self.status = 200
-        self.delay_s = 0.0
+        self.before_answer: Callable[[], object] = _at_once
         self.claims: dict[str, object] = {}
         self.key_requests = 0
         self.token_requests = 0
@@ -53,7 +55,7 @@ class OAuthServer:
                 self._answer({"access_token": token})
 
             def _answer(self, said: dict[str, object]) -> None:
-                time.sleep(server.delay_s)
+                server.before_answer()
                 text = json.dumps(said if server.status == 200 else {"error": "no"}).encode()
                 self.send_response(server.status)
                 self.send_header("Content-Length", str(len(text)))
@@ -84,6 +86,10 @@ class OAuthServer:
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def _at_once() -> None:
+    """Nothing is waited for."""
 
 
 class _Server(ThreadingHTTPServer):

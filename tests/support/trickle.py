@@ -9,11 +9,15 @@ import time
 
 
 class Trickle:
-    """Passes on `size` bytes every `pause_s` from the server; what the client says goes on at once."""
+    """Passes on `size` bytes every `pause_s` from the server; what the client says goes on at once.
+
+    `passed_bytes` counts the former.
+    """
 
     def __init__(self, port: int, *, pause_s: float, size: int = 1) -> None:
         self.pause_s = pause_s
         self.size = size
+        self.passed_bytes = 0
         self._port = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._accept, daemon=True).start()
@@ -41,3 +45,4 @@ class Trickle:
                 if is_slow and self.pause_s:
                     time.sleep(self.pause_s)
                 target.sendall(data)
+                self.passed_bytes += len(data) if is_slow else 0

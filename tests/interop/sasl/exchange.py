@@ -28,8 +28,11 @@ QUIET_S = 5.0
 LINGER_S = 1.0
 """So long without an end after the last answer: the connection stays open."""
 
-SOON_S = 0.4
-"""An end before that is one at once."""
+SOON_S = 0.58
+"""An end before that is one at once: a late one comes later, however fast the machine is."""
+
+MOST_TIMES_ASKED = 4
+"""A broker that waits for its turn ends a connection late that it ends at once. By itself it does so each time."""
 
 Frame = bytes | float | Callable[[list[bytes]], bytes]
 """Without its length; a function makes it of the answers so far. A number is a pause in seconds."""

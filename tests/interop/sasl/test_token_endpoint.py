@@ -14,6 +14,7 @@ import pytest
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
+from kafka_zk.protocol.errors import BrokerError
 from tests.integration.security.sasl_broker import OAUTH_MODULE, PREFIX, sasl_overrides
 from tests.integration.security.test_key_fetcher import Issuer
 from tests.interop.sasl.test_signed_tokens import SIGNED, signed
@@ -24,6 +25,7 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 SECRET = "hush/+ ~*-7"
 SAME_HEADERS = ("Accept", "Authorization", "Cache-Control", "Content-Type", "Content-Length")
+TOKENS, MOST_TRIES = 4, 3
 BYTES = dict.fromkeys(("key.serializer", "value.serializer"), "ByteArraySerializer")
 
 
@@ -116,14 +118,26 @@ def test_the_endpoint_is_asked_as_javas_clients_ask(broker: OurBroker, endpoint:
 
 
 def test_tokens_that_end_are_replaced_while_records_flow(broker: OurBroker, endpoint: Endpoint) -> None:
-    """(security 12.26) So short that half of their life is less than a broker wants between two renewals."""
+    """(security 12.26) So short that half of their life is less than a broker wants between two renewals.
+
+    A session ends a tenth of a second after it has to be renewed. On a busy machine a client may be too late once;
+    one that does not renew in time is so each time.
+    """
     endpoint.lifetime_s = 2
-    with KafkaProducer({**login(broker, endpoint.url), **BYTES, "retries": 0}) as producer:
-        end_s = time.monotonic() + 6
-        while time.monotonic() < end_s:
-            producer.send("by-token", b"x").result(10)
-            time.sleep(0.02)
-    assert len(endpoint.requests) >= 4
+    losses: list[Exception] = []
+    while len(losses) < MOST_TRIES:
+        asked = len(endpoint.requests)
+        try:
+            with KafkaProducer({**login(broker, endpoint.url), **BYTES, "retries": 0}) as producer:
+                until_s = time.monotonic() + 60
+                while len(endpoint.requests) < asked + TOKENS:
+                    assert time.monotonic() < until_s, endpoint.requests
+                    producer.send("by-token", b"x").result(30)
+                    time.sleep(0.02)
+            return
+        except (KafkaException, BrokerError) as error:
+            losses.append(error)
+    raise AssertionError(f"something was lost each time: {losses}")
 
 
 def test_only_what_may_pass_is_asked_again(broker: OurBroker, endpoint: Endpoint) -> None:
