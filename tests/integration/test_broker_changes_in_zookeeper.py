@@ -68,7 +68,7 @@ def test_a_deleted_topic_can_be_made_again_at_once_and_is_empty(broker: OurBroke
     wire.wait_for_brokers(client)
     for number in range(5):
         # As with Apache, a deletion is answered when Metadata shows it, a moment before the last znode is gone.
-        wait_until(lambda: wire.try_create_topic(client, TOPIC, 2)[0] is ErrorCode.NONE, "it may be made again", 2)
+        wait_until(lambda: wire.try_create_topic(client, TOPIC, 2)[0] is ErrorCode.NONE, "it may be made again")
         wire.wait_for_topic(client, TOPIC)
         ids.add(topic_id(client, TOPIC))
         for partition in range(2):

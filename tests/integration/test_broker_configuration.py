@@ -145,7 +145,7 @@ def test_a_daemon_leaves_the_terminal_and_writes_where_apaches_does(tmp_path: Pa
         cwd=tmp_path,
         env={**os.environ, "LOG_DIR": str(tmp_path / "logs")},
         capture_output=True,
-        timeout=30,
+        timeout=120,
         check=True,
     )
     assert (done.stdout, done.stderr) == (b"", b"")

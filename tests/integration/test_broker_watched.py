@@ -43,7 +43,7 @@ def broker(
 
 def scrape(port: int) -> dict[str, float]:
     """The samples by their names and labels."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain")
         lines = answer.read().decode().splitlines()
     samples = [line.rpartition(" ") for line in lines if line and not line.startswith("#")]

@@ -122,7 +122,7 @@ def test_a_fetch_that_waits_is_answered_as_soon_as_a_record_comes(kafka: Librdka
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     assert consumer.poll(1) is None
     kafka.write(topic, [Written(b"now")])
-    message = consumer.poll(10)
+    message = consumer.poll(PATIENCE_S)
     assert message is not None and message.value() == b"now"
 
 

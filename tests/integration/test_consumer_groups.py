@@ -155,7 +155,7 @@ def test_kafka_python_consumes_commits_and_comes_back(broker: OurBroker, topic: 
             group_id="python",
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            consumer_timeout_ms=15_000,
+            consumer_timeout_ms=60_000,
         )
 
     first = consumer()

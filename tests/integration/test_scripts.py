@@ -72,7 +72,7 @@ def run(script: Path, *arguments: str, home: Path, **environment: str) -> subpro
         env={**clean, "PATH": f"{home / 'bin'}:/usr/bin:/bin", **environment},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
 
@@ -188,7 +188,7 @@ def test_an_environment_that_was_interrupted_while_it_was_made_is_made_anew(tmp_
 def test_the_quickstart_shows_its_usage_before_it_installs_anything(tmp_path: Path, arguments: list[str], code: int):
     shutil.copy(SCRIPTS / "quickstart.sh", tmp_path)
     result = subprocess.run(
-        [str(tmp_path / "quickstart.sh"), *arguments], capture_output=True, text=True, timeout=30, check=False
+        [str(tmp_path / "quickstart.sh"), *arguments], capture_output=True, text=True, timeout=120, check=False
     )
     assert result.returncode == code
     assert (result.stderr if code else result.stdout).splitlines()[3:4] == [

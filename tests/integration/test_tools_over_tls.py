@@ -92,7 +92,7 @@ def test_every_tool_works_with_a_file_of_settings(broker: OurBroker, config: Pat
     load = ("--topic", topic, "--num-records", 5, "--record-size", 10, "--throughput", -1, "--producer.config", config)
     load = (*load, "--producer-props", f"bootstrap.servers={broker.bootstrap}")
     assert "5 records sent" in tool("producer_perf_test", *load)
-    counting = ("--topic", topic, "--messages", 5, "--consumer.config", config, "--timeout", 5000)
+    counting = ("--topic", topic, "--messages", 5, "--consumer.config", config, "--timeout", 60_000)
     assert "start.time" in tool("consumer_perf_test", *at, *counting)
     sending = (
         "--bootstrap-server",

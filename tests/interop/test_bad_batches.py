@@ -24,7 +24,7 @@ from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.masks import Excuse
-from tests.support.processes import accepts_connections, wait_until
+from tests.support.processes import wait_until
 from tests.support.raw_client import ConnectionClosed, RawClient
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -82,7 +82,7 @@ def brokers(
     ours = OurBroker(folder / "ours", f"{zookeeper.connect}/{folder.name}-ours", overrides=same)
     apache.launch()
     ours.start()
-    apache.process.wait_ready(lambda: accepts_connections(apache.port), "Apache Kafka accepts connections")
+    apache.wait_ready()
     for broker in (apache, ours):
         wait_until(partial(has_topic, broker.bootstrap), "every partition takes records")
     yield apache, ours

@@ -95,8 +95,8 @@ class Scene:
         """`told`: where clients are sent that ask at a port."""
         wanted = [self._with_ports(each) for each in endpoints.split(",")]
         protocols = {each.partition(":")[0]: "PLAINTEXT" for each in wanted}
-        wait_until(lambda: self.registered() == (wanted, protocols, version), f"{wanted} are in ZooKeeper", 20)
-        wait_until(lambda: self.open_ports() == open_ports, f"{open_ports} are open", 20)
+        wait_until(lambda: self.registered() == (wanted, protocols, version), f"{wanted} are in ZooKeeper")
+        wait_until(lambda: self.open_ports() == open_ports, f"{open_ports} are open")
         for port, address in told.items():
             wait_until(
                 lambda port=port, address=address: self.told_at(port) == [self._with_ports(address)],  # type: ignore[misc]

@@ -249,7 +249,7 @@ def test_fetchers_of_a_follower(mixed: Mixed, told: Side, other: Side) -> None:
     for size in ("2", None):
         wanted = resized_count() + 1
         told.alter(BROKER, str(told.id), num_replica_fetchers=size)
-        wait_until(lambda wanted=wanted: resized_count() == wanted, f"num.replica.fetchers={size} is followed", 20)
+        wait_until(lambda wanted=wanted: resized_count() == wanted, f"num.replica.fetchers={size} is followed")
         for topic in topics:
             # Acknowledged when the follower has it.
             assert other.takes(topic, 10) is ErrorCode.NONE

@@ -14,6 +14,8 @@ from tests.support.broker import OurBroker
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 CONSOLE_PRODUCER = "kafka.tools.ConsoleProducer"
 GROUP_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+PATIENT = ("--timeout", "60000")
+"""Where an answer takes longer than its five seconds it prints an error, and ends with 0."""
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def consume(broker: OurBroker, count: int) -> list[str]:
     ran = run_tool(
         CONSOLE_CONSUMER,
         *("--bootstrap-server", broker.bootstrap, "--topic", "t", "--group", "java", "--from-beginning"),
-        *("--max-messages", str(count), "--timeout-ms", "30000"),
+        *("--max-messages", str(count), "--timeout-ms", "60000"),
     )
     assert ran.exit_code == 0, ran.stderr
     return ran.stdout.split()
@@ -47,9 +49,9 @@ def test_the_java_consumer_goes_on_where_its_group_stopped(broker: OurBroker) ->
     assert consume(broker, 4) == ["0", "1", "2", "3"]
     assert consume(broker, 6) == ["4", "5", "6", "7", "8", "9"]
     assert group_tool(broker, "--list").split() == ["java"]
-    described = group_tool(broker, "--describe", "--group", "java")
+    described = group_tool(broker, "--describe", "--group", "java", *PATIENT)
     row = next(line.split() for line in described.splitlines() if line.startswith("java"))
     assert row[:6] == ["java", "t", "0", "10", "10", "0"]
-    assert "Empty" in group_tool(broker, "--describe", "--group", "java", "--state")
+    assert "Empty" in group_tool(broker, "--describe", "--group", "java", "--state", *PATIENT)
     group_tool(broker, "--delete", "--group", "java")
     assert group_tool(broker, "--list").split() == []

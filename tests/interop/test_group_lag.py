@@ -24,6 +24,8 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 WRITTEN = Path(__file__).parent / "java" / "Written.java"
 GROUP_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+PATIENT = ("--timeout", "60000")
+"""Where an answer takes longer than its five seconds it prints an error, and ends with 0."""
 LAG = "kafka_coordinator_group_grouplag_"
 BOTH = [[APACHE, OURS]]
 WATCHED = {"kafka_zk.metrics.port": "0", "log.cleaner.backoff.ms": "100"}
@@ -128,7 +130,7 @@ def read_from(bootstrap: str, topic: str, partition: int, offset: int) -> int:
 
 def told_by_apache(bootstrap: str) -> dict[Place, int]:
     """The LAG column of its tool."""
-    ran = run_tool(GROUP_TOOL, "--bootstrap-server", bootstrap, "--describe", "--all-groups")
+    ran = run_tool(GROUP_TOOL, "--bootstrap-server", bootstrap, "--describe", "--all-groups", *PATIENT)
     assert ran.exit_code == 0, ran.stderr
     rows = [line.split() for line in ran.stdout.splitlines() if line and not line.startswith("GROUP ")]
     return {(row[0], row[1], int(row[2])): int(row[5]) for row in rows}

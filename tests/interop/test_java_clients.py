@@ -68,7 +68,7 @@ def test_a_console_consumer_with_a_group_goes_on_where_it_stopped(broker: OurBro
     assert lines(tool(CONSOLE_CONSUMER, *reading)) == list("56789")
     groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     assert group in lines(tool(groups, *server, "--list"))
-    run = run_tool(groups, *server, "--describe", "--group", group)
+    run = run_tool(groups, *server, "--describe", "--group", group, "--timeout", "60000")
     assert run.exit_code == 0 and f"Consumer group '{group}' has no active members." in run.stderr + run.stdout
     (row,) = [line.split() for line in lines(run) if line.startswith(group)]
     assert row == [group, topic, "0", "10", "10", "0", "-", "-", "-"]
@@ -132,7 +132,7 @@ def test_producer_performance_writes_with_each_codec_what_consumer_performance_c
         total += 10_000
     run = tool(
         CONSUMER_PERFORMANCE,
-        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--messages", str(total), "--timeout", "20000"),
+        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--messages", str(total), "--timeout", "60000"),
         "--hide-header",
     )
     assert int(lines(run)[-1].split(", ")[4]) == total

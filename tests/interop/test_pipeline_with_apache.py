@@ -20,7 +20,6 @@ from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, as_written
 from tests.support.markers import wait_for_markers
 from tests.support.names import fresh
-from tests.support.processes import accepts_connections
 from tests.support.spark import job_runner
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -60,7 +59,7 @@ def broker(
 
 @pytest.fixture(scope="module")
 def legacy(spark: SparkSession, apache: ApacheBroker) -> Iterator[Librdkafka]:
-    apache.process.wait_ready(lambda: accepts_connections(apache.port), "Apache Kafka accepts connections")
+    apache.wait_ready()
     clients = Librdkafka(apache.bootstrap)
     yield clients
     clients.close()

@@ -27,7 +27,7 @@ class MixedCluster:
         self.apache = ApacheBroker(folder / "apache", zookeeper, broker_id=APACHE, overrides=overrides).start()
         self.ours = OurBroker(folder / "ours", zookeeper, broker_id=OURS, overrides=overrides).start()
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        wait_until(lambda: sorted(self.admin.list_topics(timeout=10).brokers) == [OURS, APACHE], "both are registered")
+        wait_until(lambda: sorted(self.admin.list_topics(timeout=60).brokers) == [OURS, APACHE], "both are registered")
 
     @property
     def bootstrap(self) -> str:

@@ -23,7 +23,7 @@ Broker = ApacheBroker | OurBroker
 def live(broker: Broker, connect: str, look: Callable[[str], None]) -> None:
     """Topics made with and without configs, widened, reconfigured and deleted; a producer with an id; a group."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    wait_until(lambda: admin.list_topics(timeout=20).brokers, "the broker knows itself")
+    wait_until(lambda: admin.list_topics(timeout=60).brokers, "the broker knows itself")
     look("started")
 
     topics = [

@@ -14,7 +14,7 @@ class Scrape:
     """One page of series."""
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10) as page:
+        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=60) as page:
             text = page.read().decode()
         self._samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 

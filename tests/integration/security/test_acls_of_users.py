@@ -59,10 +59,10 @@ def written(broker: OurBroker, user: str, password: str) -> bool:
         sasl_plain_username=user,
         sasl_plain_password=password,
         retries=0,
-        max_block_ms=10_000,
+        max_block_ms=60_000,
     )
     try:
-        producer.send(TOPIC, b"x").get(timeout=10)
+        producer.send(TOPIC, b"x").get(timeout=60)
     except kafka.errors.TopicAuthorizationFailedError:
         return False
     finally:

@@ -85,7 +85,7 @@ def test_followers_stay_in_sync_over_sessions_that_end(
             until = time.monotonic() + 2.5 * SESSION_MS / 1000
             while time.monotonic() < until:
                 for partition in range(2):
-                    producer.send("both", b"x" * 100, partition=partition).result(10)
+                    producer.send("both", b"x" * 100, partition=partition).result(30)
         for broker in brokers:
             output = broker.process.output()
             assert "failed authentication" not in output and "re-authentication" not in output

@@ -112,4 +112,4 @@ def test_librdkafka_logs_in_with_a_token(broker: OurBroker) -> None:
             "sasl.oauthbearer.config": "principal=alice",
         }
     )
-    assert client.list_topics(timeout=10).brokers
+    assert client.list_topics(timeout=60).brokers

@@ -27,7 +27,7 @@ def change(bootstrap: str, **values: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     resource = ConfigResource(ConfigResource.Type.BROKER, "0", incremental_configs=entries)
     for future in admin.incremental_alter_configs([resource]).values():
-        future.result(20)
+        future.result(60)
 
 
 def may_log_in(bootstrap: str, user: str, password: str) -> bool:
@@ -41,7 +41,7 @@ def may_log_in(bootstrap: str, user: str, password: str) -> bool:
         }
     )
     try:
-        return client.list_topics(timeout=3) is not None
+        return client.list_topics(timeout=20) is not None
     except KafkaException:
         return False
 

@@ -25,6 +25,8 @@ API_VERSIONS = bytes.fromhex("0000000c001200000000000700026162")
 """v0 with correlation id 7."""
 
 GROUP = "kafka_server_socket_server_metrics"
+DELAY_MS = 2_000
+"""Of a failed login."""
 
 
 class Site:
@@ -56,6 +58,7 @@ class Site:
                 "listener.name.login.plain.sasl.jaas.config": jaas,
                 "listener.name.strict.plain.sasl.jaas.config": jaas,
                 "kafka_zk.metrics.port": "0",
+                "connection.failed.authentication.delay.ms": str(DELAY_MS),
             },
         ).start()
 
@@ -106,7 +109,7 @@ def test_plain_text_to_a_port_of_ssl_is_a_failed_authentication_and_closed_at_on
     def speak_plainly() -> None:
         with socket.create_connection(("127.0.0.1", site.ports["SSL"]), 10) as plain:
             plain.sendall(API_VERSIONS)
-            assert closed_after_s(plain) < 0.09, "the delay of failed logins is not for TLS"
+            assert closed_after_s(plain) < DELAY_MS / 1000, "the delay of failed logins is not for TLS"
 
     site.counts_one_failure(speak_plainly)
     site.says(f"Failed authentication with /127.0.0.1 (channelId=127.0.0.1:{site.ports['SSL']}-127.0.0.1:")

@@ -77,10 +77,10 @@ class Served:
         resource = ConfigResource(ResourceType.BROKER, "0", incremental_configs=entries)
         answer = self.admin.incremental_alter_configs([resource])[resource]
         if not is_refused:
-            answer.result(20)
+            answer.result(60)
             return
         with pytest.raises(KafkaException):
-            answer.result(20)
+            answer.result(60)
 
     def refusal_of(self, **values: str) -> str:
         with pytest.raises(KafkaException) as refused:

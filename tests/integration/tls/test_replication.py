@@ -81,7 +81,7 @@ def brokers(
 def test_brokers_replicate_over_tls(brokers: list[OurBroker], stores: Stores) -> None:
     settings = client_settings(brokers, stores)
     admin = AdminClient(settings)
-    wait_until(lambda: len(admin.list_topics(timeout=10).brokers) == 2, "both brokers are known")
+    wait_until(lambda: len(admin.list_topics(timeout=60).brokers) == 2, "both brokers are known")
     topic = fresh("t")
     admin.create_topics([NewTopic(topic, 3, 2)])[topic].result(30)
     producer = Producer(settings | {"acks": "all", "enable.idempotence": "true"})
@@ -102,7 +102,7 @@ def test_brokers_replicate_over_tls(brokers: list[OurBroker], stores: Stores) ->
     consumer.close()
 
     def isrs() -> list[list[int]]:
-        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions.values()
+        partitions = admin.list_topics(topic, timeout=60).topics[topic].partitions.values()
         return [sorted(partition.isrs) for partition in partitions]
 
     wait_until(lambda: isrs() == [[0, 1]] * 3, "both replicas are in sync")

@@ -295,7 +295,7 @@ def test_the_log_tells_of_tokens_what_apaches_tells_and_never_an_hmac(brokers: B
         return [{line for line in map(told, output().splitlines()) if line} for output in outputs]
 
     with suppress(AssertionError):  # What differs is told below.
-        wait_until(lambda: len(set(map(frozenset, lines()))) == 1, "both logs tell the same", 20)
+        wait_until(lambda: len(set(map(frozenset, lines()))) == 1, "both logs tell the same")
     ours, apaches = lines()
     assert ours == apaches
     output = outputs[0]()

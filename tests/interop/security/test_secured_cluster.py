@@ -35,7 +35,7 @@ from tests.support.known_topics import wait_until_led
 from tests.support.names import fresh
 from tests.support.processes import free_port, wait_until
 from tests.support.writer import Writer, read_all
-from tests.support.znodes import wait_until_unregistered
+from tests.support.znodes import end_session
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 APACHE, OURS = 1, 2
@@ -262,9 +262,9 @@ def _of_kafka_python(cluster: Cluster, topic: str, mechanism: str, folder: Path)
         "ssl_cafile": str(cluster.stores.ca_pem),
     }
     producer = kafka.KafkaProducer(**config)
-    producer.send(topic, mechanism.encode()).get(20)
+    producer.send(topic, mechanism.encode()).get(60)
     producer.close()
-    consumer = kafka.KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=20_000, **config)
+    consumer = kafka.KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=60_000, **config)
     assert next(iter(consumer)).value == mechanism.encode()
     consumer.close()
 
@@ -283,7 +283,7 @@ def _of_java(cluster: Cluster, topic: str, mechanism: str, folder: Path) -> None
     assert produced.returncode == 0, produced.stderr
     consumed = subprocess.run(
         java("org.apache.kafka.tools.consumer.ConsoleConsumer", *common, "--consumer.config", str(config),
-             "--from-beginning", "--max-messages", "1", "--timeout-ms", "30000", "--group", topic),
+             "--from-beginning", "--max-messages", "1", "--timeout-ms", "60000", "--group", topic),
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert consumed.stdout.strip() == mechanism, consumed.stderr
@@ -352,7 +352,7 @@ def test_nothing_is_lost_while_brokers_are_killed_and_stopped(cluster: Cluster) 
             for end in (broker.kill, broker.stop):
                 writer.goes_on()
                 end()
-                wait_until_unregistered(cluster.zookeeper, broker_id)
+                end_session(cluster.zookeeper, broker_id)
                 writer.goes_on()
                 broker.start()
                 wait_until(in_sync, "the replicas are in sync")

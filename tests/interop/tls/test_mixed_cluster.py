@@ -69,7 +69,7 @@ class Cluster:
         for broker_id in sorted(self.brokers, key=lambda each: each != controller):
             self.brokers[broker_id].start()
         self.admin = AdminClient(self.settings())
-        wait_until(lambda: len(self.admin.list_topics(timeout=20).brokers) == 2, "both brokers are known")
+        wait_until(lambda: len(self.admin.list_topics(timeout=60).brokers) == 2, "both brokers are known")
 
     def settings(self, *broker_ids: int) -> dict[str, str]:
         """librdkafka's."""
@@ -102,7 +102,7 @@ class Cluster:
         }
 
     def isr(self, topic: str) -> set[int]:
-        return set(self.admin.list_topics(topic, timeout=20).topics[topic].partitions[0].isrs)
+        return set(self.admin.list_topics(topic, timeout=60).topics[topic].partitions[0].isrs)
 
     def close(self) -> None:
         for broker in self.brokers.values():
@@ -147,9 +147,9 @@ def clients_of_every_kind(cluster: Cluster, folder: Path) -> None:
         "ssl_keyfile": str(cluster.client.key_pem),
     }
     producer = KafkaProducer(**options)
-    producer.send("from-us", b"of kafka-python").get(20)
+    producer.send("from-us", b"of kafka-python").get(60)
     producer.close()
-    consumer = KafkaConsumer("from-us", auto_offset_reset="earliest", consumer_timeout_ms=10_000, **options)
+    consumer = KafkaConsumer("from-us", auto_offset_reset="earliest", consumer_timeout_ms=60_000, **options)
     values = set()
     for message in consumer:
         values.add(message.value)
@@ -174,7 +174,7 @@ def clients_of_every_kind(cluster: Cluster, folder: Path) -> None:
     assert written.returncode == 0, written.stderr
     arguments = [*common, "--consumer.config", str(config), "--from-beginning", "--max-messages", str(RECORDS + 2)]
     read = subprocess.run(
-        java("org.apache.kafka.tools.consumer.ConsoleConsumer", *arguments, "--timeout-ms", "30000"),
+        java("org.apache.kafka.tools.consumer.ConsoleConsumer", *arguments, "--timeout-ms", "60000"),
         capture_output=True,
         text=True,
         timeout=90,
