@@ -19,8 +19,8 @@ from tests.support.processes import accepts_connections, free_port, wait_until
 from tests.support.raw_client import RawClient
 
 TOPIC = "kept"
-IDLE_STOP_S = 10
-BUSY_STOP_S = 20
+IDLE_STOP_S = 25
+BUSY_STOP_S = 25
 """Below any time-out that a stop could run into; far above what it takes, because other work shares the machine."""
 CLEAN_MARKER = ".kafka_cleanshutdown"
 

@@ -18,7 +18,7 @@ SETTINGS = {
     "queued.max.request.bytes": str(LIMIT),
     "num.network.threads": "1",
 }
-PATIENCE_S = 10
+PATIENCE_S = 60
 SOON_S = 0.7
 
 
