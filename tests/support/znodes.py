@@ -7,19 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import gevent
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from kafka_zk.zk.session import close_session
 from tests.support.zookeeper import eventually, plain_client, session_password
 
-PATIENCE_S = 30
-
 
 @contextmanager
 def looking_at(connect: str) -> Iterator[KazooClient]:
-    """A client for a moment: the tests wait without the gevent loop, which would let its session die."""
+    """A client for a moment."""
     client = plain_client(connect)
     try:
         yield client
@@ -102,13 +99,10 @@ def described(client: KazooClient) -> list[str]:
 
     The epoch of a broker is the czxid of its registration: another one than in its output is that of another session.
     """
-    lines: list[str] = []
-    with gevent.Timeout(PATIENCE_S, False):
-        at = ("/controller", "/controller_epoch", *_below(client, "/brokers/ids"))
-        lines.extend(_shown(client, path) for path in at)
-        for topic in _below(client, "/brokers/topics"):
-            lines.extend(_shown(client, f"{partition}/state") for partition in _below(client, f"{topic}/partitions"))
-    return lines
+    paths = ["/controller", "/controller_epoch", *_below(client, "/brokers/ids")]
+    for topic in _below(client, "/brokers/topics"):
+        paths += [f"{partition}/state" for partition in _below(client, f"{topic}/partitions")]
+    return [_shown(client, path) for path in paths]
 
 
 def _below(client: KazooClient, path: str) -> list[str]:

@@ -10,13 +10,14 @@ import itertools
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import gevent
 from kazoo.client import KazooClient
-from kazoo.handlers.gevent import SequentialGeventHandler
+from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, SessionExpiredError
 from kazoo.retry import KazooRetry
 
 from kafka_zk.zk.embedded import server_command
@@ -26,6 +27,7 @@ from tests.support.processes import POLL_S, ChildProcess, free_port
 # A small tick lets tests use sessions of a second; the upper bound lets them keep Kafka's default of 18 s.
 TICK_MS = 500
 MAX_SESSION_TIMEOUT_MS = 60_000
+PATIENCE_S = 60
 FAST_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
@@ -133,36 +135,38 @@ def fresh_chroot(server: ZooKeeperServer, name: str = "test") -> str:
 
 
 class _PatientClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
-    """Reads again over its next connection, or in its next session, what was lost with the last one.
-
-    Tests hold the loop with calls of C libraries and with starts of brokers, for longer than ZooKeeper may wait.
-    """
+    """Reads again, over its next connection or in its next session, what was lost with the last one."""
 
     def get(self, path: str, watch: Any = None) -> Any:
-        return self.retry(super().get, path, watch)
+        return self._answer(self.get_async, path, watch)
 
     def exists(self, path: str, watch: Any = None) -> Any:
-        return self.retry(super().exists, path, watch)
+        return self._answer(self.exists_async, path, watch)
 
     def get_children(self, path: str, watch: Any = None, include_data: bool = False) -> Any:
-        return self.retry(super().get_children, path, watch, include_data)
+        return self._answer(self.get_children_async, path, watch, include_data)
+
+    def _answer(self, ask: Callable[..., Any], *arguments: Any) -> Any:
+        until_s = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return ask(*arguments).get(timeout=PATIENCE_S)
+            except (ConnectionLoss, SessionExpiredError) as error:
+                if isinstance(error, ConnectionClosedError) or time.monotonic() > until_s:
+                    raise
+                time.sleep(POLL_S)
 
 
 def plain_client(connect: str) -> KazooClient:
-    """A started kazoo client on the gevent loop: another program's view."""
+    """A started kazoo client: another program's view.
 
-    def retry() -> KazooRetry:
-        # Without an upper bound kazoo doubles its pauses for as long as ZooKeeper is away.
-        return KazooRetry(max_tries=-1, max_delay=1, sleep_func=gevent.sleep)
-
-    client = _PatientClient(
-        connect,
-        timeout=MAX_SESSION_TIMEOUT_MS / 1000,
-        handler=SequentialGeventHandler(),
-        connection_retry=retry(),
-        command_retry=retry(),
-    )
-    client.start(timeout=60)
+    It has threads of its own: tests hold the gevent loop for longer than any session lasts, with waits, with calls of C
+    libraries and with starts of brokers.
+    """
+    # Without an upper bound kazoo doubles its pauses for as long as ZooKeeper is away.
+    retry = KazooRetry(max_tries=-1, max_delay=1)
+    client = _PatientClient(connect, timeout=MAX_SESSION_TIMEOUT_MS / 1000, connection_retry=retry)
+    client.start(timeout=PATIENCE_S)
     return client
 
 
