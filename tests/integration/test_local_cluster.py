@@ -28,7 +28,7 @@ from tests.support.processes import free_port, free_ports_in_a_row, wait_until
 
 PROJECT = Path(__file__).parents[2]
 # What a broker does is in a file: nothing (it serves), fail, hang, torn (it serves, and closes nothing at its end), or
-# slow (its end waits for a file).
+# late, slow (its start, its end waits for a file).
 # Nobody has to end it where the tool, against its promise, does not.
 PYTHON = """#!/bin/sh
 home=$(dirname "$0") folder=$(dirname "$6") name=$(basename "$(dirname "$6")")
@@ -47,6 +47,7 @@ end() {
   exit 143
 }
 trap end TERM
+[ "$does" != late ] || until [ -e "$home/go" ]; do sleep 0.05; done
 [ "$does" = hang ] || { echo 1 > "$8.tmp"; mv "$8.tmp" "$8"; }
 for _ in $(seq 6000); do sleep 0.05; done
 """
@@ -155,6 +156,20 @@ def test_a_broker_that_was_killed_is_started_again_alone(host: Host) -> None:
     assert host.running()[1] == before[1] and 0 in host.running()
 
 
+def test_a_broker_that_an_earlier_run_left_starting_is_waited_for(host: Host) -> None:
+    host.let(0, "late")
+    with host.begin("up", 1, "--zookeeper", host.zookeeper, "--port", host.port) as begun:
+        wait_until(lambda: 0 in host.running(), "it starts")
+        begun.kill()
+    run = host.up(1, "--timeout", 0)
+    assert run.returncode == 1
+    assert "broker 0, which was starting already, does not serve after 0 s: see " in run.stderr
+    assert 0 in host.running(), "another run has started it"
+    (host.home / "go").touch()
+    run = host.up(1)
+    assert run.returncode == 0 and "broker 0 was running already" in run.stdout
+
+
 def test_a_port_that_is_taken_is_named_before_anything_starts(host: Host) -> None:
     with socket.create_server(("127.0.0.1", host.port + 1)):
         run = host.up(3)
@@ -201,6 +216,15 @@ def test_a_zookeeper_that_does_not_answer_is_named(host: Host) -> None:
     run = host.run("up", 1, "--zookeeper", f"127.0.0.1:{free_port()}/kafka", "--port", host.port)
     assert run.returncode == 1 and run.stderr.startswith("kafka-cluster-up: no ZooKeeper accepts connections at 127.")
     assert host.running() == {}
+
+
+def test_a_zookeeper_that_brokers_have_left_is_not_started_again(host: Host) -> None:
+    host.up(1, "--no-start")
+    left = ClusterFolder(host.folder).zookeeper_properties
+    left.parent.mkdir()
+    left.write_text("clientPortAddress=127.0.0.1\nclientPort=1\n")
+    run = host.up(1)
+    assert run.returncode == 0 and run.stdout.startswith("Start broker 0 on")
 
 
 def test_two_runs_do_not_work_in_one_folder(host: Host) -> None:

@@ -36,7 +36,7 @@ Restarts the brokers that run out of a folder, one after the other, while the cl
 FOLDER/broker-ID/server.properties says now, in the version that is installed now. Before the first, and after each, it
 waits until that broker sees every replica of every partition in its ISR, itself included. The controller is the last.
 
-On Ctrl-C it leaves no broker stopped: the one under way is started again first."""
+On Ctrl-C it leaves no broker stopped: the one under way is started again first. A second Ctrl-C ends it at once."""
 EPILOG = """\
 examples:
   kafka-cluster-restart.sh                                  the brokers in ./kafka-cluster

@@ -22,10 +22,12 @@ from kafka_zk.tools.common.local_cluster.interruption import Interrupted, Interr
 from kafka_zk.tools.common.local_cluster.plan import BrokerPlan, differing, first_id, plan_brokers
 from kafka_zk.tools.common.local_cluster.servers import (
     Child,
+    Running,
     running_brokers,
     running_zookeeper,
     start_broker,
     stop,
+    wait_for_earlier_start,
     wait_until_serving,
 )
 
@@ -47,7 +49,7 @@ def up(options: argparse.Namespace, interruption: Interruption) -> int:
     folder = ClusterFolder(options.folder)
     known = read_file(options.config) if options.config else read_if_there(folder.common_properties)
     properties = common_properties(options, known, Path.cwd())
-    runs_zookeeper = options.with_zookeeper or folder.zookeeper_properties.exists()
+    runs_zookeeper = options.with_zookeeper or _is_own_zookeeper(folder, properties["zookeeper.connect"])
     plans = plan_brokers(
         properties,
         options.count,
@@ -67,7 +69,8 @@ def up(options: argparse.Namespace, interruption: Interruption) -> int:
             say(f"Wrote {folder.path}/broker-*/server.properties; nothing was started")
             return 0
         starting = Starting(folder, interruption, options.timeout)
-        starting.bring_up(properties["zookeeper.connect"], missing, runs_zookeeper=runs_zookeeper)
+        earlier = {plan.broker_id: running[plan.broker_id] for plan in plans if plan not in missing}
+        starting.bring_up(properties["zookeeper.connect"], missing, earlier, runs_zookeeper=runs_zookeeper)
         _tell(folder, plans, missing, {each: changed[each] for each in running if each in changed})
     return 0
 
@@ -81,11 +84,18 @@ class Starting:
         self._timeout_s = timeout_s
         self._started: list[Child] = []
 
-    def bring_up(self, zookeeper: str, plans: Sequence[BrokerPlan], *, runs_zookeeper: bool) -> None:
-        """Blocks. Raises Refused, OSError, Interrupted once everything it started has been stopped."""
+    def bring_up(
+        self, zookeeper: str, plans: Sequence[BrokerPlan], earlier: Mapping[int, Running], *, runs_zookeeper: bool
+    ) -> None:
+        """Blocks until the planned brokers serve, and those that run from `earlier` on.
+
+        Raises Refused, OSError, Interrupted once everything it started has been stopped.
+        """
         try:
             self._provide_zookeeper(zookeeper, runs_zookeeper=runs_zookeeper)
             self._start_brokers(plans)
+            for broker_id, running in earlier.items():
+                wait_for_earlier_start(self._folder, broker_id, running, self._interruption, self._timeout_s)
         except BaseException as error:
             self._stop()
             if isinstance(error, Interrupted):
@@ -155,6 +165,14 @@ class Starting:
                 if child.running.is_alive:
                     say(f"Stop {child.name}")
                     stop(child.name, child.running, self._interruption, STOP_S)
+
+
+def _is_own_zookeeper(folder: ClusterFolder, connect: str) -> bool:
+    """Whether an earlier run has started a ZooKeeper at this address."""
+    known = read_if_there(folder.zookeeper_properties)
+    return [f"{known.get('clientPortAddress')}:{known.get('clientPort')}"] == [
+        f"{host}:{port}" for host, port in zookeepers_of(connect)
+    ]
 
 
 def _refuse_other_ids(folder: ClusterFolder, first: int) -> None:

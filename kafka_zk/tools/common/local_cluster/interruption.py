@@ -18,7 +18,7 @@ POLL_S = 0.05
 
 
 class Interrupted(Exception):
-    """A signal asked this run to end."""
+    """A signal asked this run to end; the message says what that leaves."""
 
 
 class Interruption:

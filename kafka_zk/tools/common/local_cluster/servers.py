@@ -29,10 +29,14 @@ _FAILURES = (" ERROR ", " FATAL ")
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A process; `started` tells it from a later one with its pid."""
+    """A process; `started` tells it from a later one with its pid.
+
+    `tells_port`: it is a broker that writes the file `port` once it serves.
+    """
 
     pid: int
     started: str
+    tells_port: bool = False
 
     @property
     def is_alive(self) -> bool:
@@ -55,7 +59,7 @@ def running_brokers(folder: ClusterFolder) -> dict[int, Running]:
             broker_id = files.get(process.properties.resolve())
             started = started_at(process.pid)
             if broker_id is not None and started is not None:
-                found[broker_id] = Running(process.pid, started)
+                found[broker_id] = Running(process.pid, started, "--port-file" in process.arguments)
     return dict(sorted(found.items()))
 
 
@@ -116,6 +120,24 @@ def wait_until_serving(
 
     if not waits.wait_until(serves, timeout_s):
         raise Refused(f"{child.name} has not started after {timeout_s:g} s: see {child.output}")
+
+
+def wait_for_earlier_start(
+    folder: ClusterFolder, broker_id: int, running: Running, waits: Interruption, timeout_s: float
+) -> None:
+    """Blocks until a broker that another run has started serves. Raises Refused, Interrupted."""
+    if not running.tells_port:
+        return
+    what = f"broker {broker_id}, which was starting already"
+    output = folder.properties_of(broker_id).parent / "logs" / OUTPUT
+
+    def serves() -> bool:
+        if not running.is_alive:
+            raise Refused(f"{what}, has ended: see {output}")
+        return port_of(folder, broker_id) is not None
+
+    if not waits.wait_until(serves, timeout_s):
+        raise Refused(f"{what}, does not serve after {timeout_s:g} s: see {output}")
 
 
 def stop(name: str, running: Running, waits: Interruption, timeout_s: float) -> None:
