@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +33,16 @@ class Written:
     timestamp_ms: int | None = None
 
 
+def close(consumer: Consumer) -> None:
+    """Waits PATIENCE_S at most. librdkafka 2.16.1 once waited for ever: its brokers (Apache's) had been killed several
+    times, served again, and then were killed for good, which did not end it either."""
+    closing = threading.Thread(target=consumer.close, daemon=True)
+    closing.start()
+    closing.join(PATIENCE_S)
+    if closing.is_alive():
+        warnings.warn(f"librdkafka did not close a consumer within {PATIENCE_S} s", stacklevel=2)
+
+
 def as_written(message: Message, *, with_timestamp: bool = False) -> Written:
     assert message.error() is None, message.error()
     headers = tuple((name, value) for name, value in message.headers() or ())
@@ -53,7 +65,7 @@ class Librdkafka:
 
     def close(self) -> None:
         for consumer in self._consumers:
-            consumer.close()
+            close(consumer)
 
     def producer(self, **settings: object) -> Producer:
         return Producer(self._settings(settings))
@@ -72,7 +84,7 @@ class Librdkafka:
 
     def leave(self, consumer: Consumer) -> None:
         self._consumers.remove(consumer)
-        consumer.close()
+        close(consumer)
 
     def topic(self, partitions: int = 1, **configs: object) -> str:
         """A new topic; `max_message_bytes=10` is its config max.message.bytes. It keeps records of any age."""
