@@ -1,7 +1,9 @@
-"""Idempotent producers with acks=all, and consumers, of a simulated cluster.
+"""Producers with acks=all and with acks=1, and consumers, of a simulated cluster.
 
-A producer does what Apache's does: one batch after the other, each again and again until it is answered, at whoever
-some broker's metadata calls the leader. Brokers of before answer, too, where they are asked.
+A producer with acks=all is idempotent and does what Apache's does: one batch after the other, each again and again
+until it is answered, at whoever some broker's metadata calls the leader. Brokers of before answer, too, where they are
+asked. One with acks=1 sends each batch once and is told nothing that must last: it leaves ends in logs that no other
+replica has, where the next leader writes something else.
 """
 
 from __future__ import annotations
@@ -144,6 +146,29 @@ class Producer(Client):
         if code is ErrorCode.NONE and data.base_offset >= 0:
             for at, value in enumerate(values):
                 self._observer.acknowledged(self.partition, data.base_offset + at, value)
+
+
+class CarelessProducer(Client):
+    """acks=1, without an id. `goes_on()`: whether it may send another batch."""
+
+    def __init__(self, *client: Any, goes_on: Callable[[], bool], **_: Any) -> None:
+        super().__init__(*client)
+        self._goes_on = goes_on
+        self._sent = 0
+
+    def live(self) -> None:
+        """Blocks."""
+        while self._goes_on():
+            record = Record(0, self.clock.wall_ms(), b"k", b"%d.%d" % (self._id, self._sent) + bytes(40))
+            self._sent += 1
+            request = produce_request(
+                memoryview(bytearray(build_batch([record]))),
+                topic=self.partition.topic,
+                index=self.partition.partition,
+                acks=1,
+            )
+            self.ask(self.leader(), request, 9)
+            self.pause()
 
 
 class Reader(Client):

@@ -37,7 +37,9 @@ class WholeCluster:
         self.clock = SimClock()
         """Of clients, and of those who wait for something to happen."""
         self.members: dict[int, Member] = {}
-        self.ended: list[Process] = []
+        self.look: Callable[[], None] = lambda: None
+        """What looks at all that there is, after each turn and at the end of a process."""
+        self.turn = 0
         self._folder = folder
         self._disks: dict[int, ForgetfulDisk] = {}
         self._overrides = {"min.insync.replicas": str(min_isr)}
@@ -78,10 +80,14 @@ class WholeCluster:
         self._end(broker_id, self.chance.choice((Fate.LOST, Fate.MIXED, Fate.MIXED)))
 
     def _end(self, broker_id: int, fate: Fate) -> None:
-        member = self.members.pop(broker_id)
-        del self.network.members[broker_id]
+        member = self.members[broker_id]
         self.zookeeper.disarm(member.zk)
         member.kill()
+        if not member.has_left:
+            # Until its greenlets were killed it may have answered a reader, and nobody has looked since.
+            self.look()
+        del self.members[broker_id], self.network.members[broker_id]
+        member.leave_disk()
         disk = member.disk
         kept = disk.in_next_process() if fate is Fate.KEPT else disk.after_power_cut(fate, self.chance)
         self._disks[broker_id] = kept
@@ -149,9 +155,10 @@ class WholeCluster:
 
     # --- time --------------------------------------------------------------------------------------------------------
 
-    def run(self, turns: int, *, ms: int, after_each: Callable[[], None]) -> None:
+    def run(self, turns: int, *, ms: int) -> None:
         """Let everybody run; time goes on by `ms` each turn, but for who is frozen."""
         for _ in range(turns):
+            self.turn += 1
             gevent.sleep(0)
             if ms:
                 self.clock.advance(ms)
@@ -159,9 +166,10 @@ class WholeCluster:
                     if not member.is_frozen:
                         member.advance(ms)
             self.bury_the_stopped()
-            after_each()
+            self.look()
 
     def close(self) -> None:
+        self.look = lambda: None
         for broker_id in list(self.members):
             self.kill(broker_id)
         self.processes.kill(self._ensemble)

@@ -12,6 +12,8 @@ class CutsLife(WholeLife):
             self.cut_one_way: 4,
             self.cut_both_ways: 3,
             self.heal: 4,
+            self.isolate_a_leader: 3,
+            self.lose_the_answer_to_an_expansion: 2,
             self.cut_from_zookeeper: 2,
             self.expire: 2,
             self.heal_zookeeper: 5,

@@ -6,6 +6,7 @@ what clients were told. From that it learns what is committed (some replica's hi
 - what is committed is in the log of every member of the ISR, and of every leader, the same record in the same place;
 - logs are equal up to their high watermarks; one leader epoch has one record at one offset, in all logs;
 - one leader epoch has one leader, and only a member of the last ISR begins one (but by an unclean election);
+- the epoch file of who leads has its leader epoch, whether anything was appended in that or not;
 - a high watermark is not above the log's end, goes not back while its broker leads, and once it moved in an epoch is
   not behind what a consumer saw;
 - what a producer with acks=all was told is committed; what a consumer got is;
@@ -21,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_zk.log.files.leader_epoch_file import read_epochs
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records
@@ -48,6 +50,7 @@ class Mirror:
     compared: int = 0
     """Entries below it were found in the ledger."""
     leadership: int = -1
+    led_epoch: int = -1
     led_high_watermark: int = -1
 
 
@@ -120,7 +123,8 @@ class Observer:
             for replica, mirror in held.values():
                 self._learn(account, replica, mirror)
             for broker_id, (replica, mirror) in held.items():
-                self._check(account, broker_id, replica, mirror)
+                if not self._members[broker_id].has_lost_power:
+                    self._check(account, broker_id, replica, mirror)
         self._check_told()
 
     def _read_states(self) -> None:
@@ -200,6 +204,13 @@ class Observer:
         if replica.is_leader:
             leader = account.leaders.setdefault(replica.leader_epoch, broker_id)
             assert leader == broker_id, f"epoch {replica.leader_epoch} of {account.partition} is led by {leader}, too"
+            if mirror.led_epoch != replica.leader_epoch:
+                mirror.led_epoch = replica.leader_epoch
+                entries = read_epochs(mirror.log.epochs.path)
+                # After a start it may lead on in the epoch of before, which began earlier.
+                assert entries and entries[-1].epoch == replica.leader_epoch, (
+                    f"{replica} leads, and its epoch file says {entries}"
+                )
             if mirror.leadership == replica.leadership:
                 assert high_watermark >= mirror.led_high_watermark, f"the high watermark of {replica} went back"
                 assert (

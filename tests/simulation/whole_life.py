@@ -17,10 +17,10 @@ from kafka_zk.controller import events
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.znodes import PartitionLeadership
 from tests.crash.greenlets import Greenlets
-from tests.simulation.whole_clients import Client, Producer, Reader
+from tests.simulation.whole_clients import CarelessProducer, Client, Producer, Reader
 from tests.simulation.whole_cluster import TOPIC, WholeCluster
 from tests.simulation.whole_ledger import Observer, entries_of
-from tests.simulation.whole_network import FIRST_CLIENT
+from tests.simulation.whole_network import FIRST_CLIENT, TIMEOUT_MS
 
 STEPS = 45
 TURN_MS = 20
@@ -46,12 +46,14 @@ class WholeLife:
         self.chance = self.cluster.chance
         self.partitions = [TopicPartition(TOPIC, index) for index in range(PARTITION_COUNT)]
         self.observer = Observer(self.cluster.zookeeper, self.cluster.members, self.partitions, unclean=self.unclean)
+        self.cluster.look = self._look
         self.told: list[str] = []
         self._goes_on = True
-        self._turn = 0
         self._client_ids = iter(range(FIRST_CLIENT, 1 << 30))
         self._clients: list[gevent.Greenlet[..., None]] = []
-        self._producers: list[tuple[gevent.Greenlet[..., None], Producer]] = []
+        self._producers: list[Producer] = []
+        self._sending: list[gevent.Greenlet[..., None]] = []
+        """Of all producers."""
         self._readers: list[Reader] = []
 
     @property
@@ -84,6 +86,7 @@ class WholeLife:
         self.run(30, ms=TURN_MS)
         for partition in self.partitions:
             self._begin_client(Producer, partition, goes_on=lambda: self._goes_on, may_lose=self.unclean)
+            self._begin_client(CarelessProducer, partition, goes_on=lambda: self._goes_on)
             self._begin_client(Reader, partition, may_lose=self.unclean)
         steps, weights = zip(*self.steps().items(), strict=True)
         for _ in range(STEPS):
@@ -98,10 +101,9 @@ class WholeLife:
         raise NotImplementedError
 
     def run(self, turns: int, *, ms: int) -> None:
-        self.cluster.run(turns, ms=ms, after_each=self._after_turn)
+        self.cluster.run(turns, ms=ms)
 
-    def _after_turn(self) -> None:
-        self._turn += 1
+    def _look(self) -> None:
         self.observer.look()
         for client in self._clients:
             if client.exception is not None:
@@ -113,13 +115,15 @@ class WholeLife:
         )
         greenlet = gevent.spawn(client.live)
         self._clients.append(greenlet)
-        if isinstance(client, Producer):
-            self._producers.append((greenlet, client))
-        else:
+        if isinstance(client, Reader):
             self._readers.append(client)
+        else:
+            self._sending.append(greenlet)
+        if isinstance(client, Producer):
+            self._producers.append(client)
 
     def tell(self, what: str) -> None:
-        self.told.append(f"{self._turn}: {what}")
+        self.told.append(f"{self.cluster.turn}: {what}")
 
     # --- what may happen ---------------------------------------------------------------------------------------------
 
@@ -226,6 +230,67 @@ class WholeLife:
         self.tell(f"cut {one} and {other}")
         self.cluster.network.cuts |= {(one, other), (other, one)}
 
+    def isolate_a_leader(self) -> None:
+        """Clients reach it, and no other broker does; another one is elected before it hears of that."""
+        leader = self.some_leader()
+        if leader is None:
+            return
+        self.tell(f"isolate {leader}, and let its session expire")
+        others = [broker_id for broker_id in self.broker_ids if broker_id != leader]
+        self.cluster.network.cuts |= {way for other in others for way in ((other, leader), (leader, other))}
+        self.run(self.chance.randrange(1, 15), ms=TURN_MS)
+        if self.chance.random() < 0.5:
+            self.heal()
+        if leader in self.cluster.members:
+            self.cluster.expire(leader)
+        self.run(self.chance.randrange(3, 15), ms=self.chance.choice((1, TURN_MS)))
+        self.heal()
+        self.heal_zookeeper()
+
+    def lose_the_answer_to_an_expansion(self) -> None:
+        """A follower joins an ISR, and stands still before its leader is told that it is a member."""
+        if not self._is_somebody_out():
+            return
+        self.heal()
+        self.thaw()
+        for _ in range(TIMEOUT_MS // TURN_MS):
+            self.run(1, ms=TURN_MS)
+            joining = self._joining()
+            if joining is not None:
+                break
+        else:
+            return
+        leader, follower = joining
+        self.tell(f"{leader} is not told that {follower} has joined, which freezes")
+        self.cluster.network.lost_answers.add((leader, "AlterPartitionRequest"))
+        self.run(self.chance.randrange(1, 4), ms=1)
+        if follower in self.cluster.members:
+            self.cluster.members[follower].is_frozen = True
+        self.run(TIMEOUT_MS // TURN_MS, ms=TURN_MS)
+        self.cluster.network.lost_answers.clear()
+        self.thaw()
+
+    def _is_somebody_out(self) -> bool:
+        """Whether a broker that could be in an ISR is not."""
+        there = {broker_id for broker_id, member in self.cluster.members.items() if member.is_listening}
+        states = [account.state for account in self.observer.accounts.values()]
+        return any(state is not None and not there <= set(state.isr) for state in states)
+
+    def _joining(self) -> tuple[int, int] | None:
+        """A leader, and who is about to join its ISR and is not the controller, who has to write that."""
+        for broker_id, member in sorted(self.cluster.members.items()):
+            for replica in member.broker.manager.hosted:
+                proposed = set(replica.isr.proposed or ()) - set(replica.isr.committed)
+                proposed.discard(member.broker.cache.controller_id)
+                if replica.is_leader and proposed:
+                    return broker_id, min(proposed)
+        return None
+
+    def some_leader(self) -> int | None:
+        """Of one of the partitions, as ZooKeeper knows it."""
+        state = self.observer.accounts[self.chance.choice(self.partitions)].state
+        return None if state is None or state.leader not in self.cluster.members else state.leader
+
     def heal(self) -> None:
         self.tell("heal")
         self.cluster.network.cuts.clear()
@@ -246,13 +311,13 @@ class WholeLife:
             self.run(1, ms=TURN_MS)
             self.heal_zookeeper()
             self._goes_on = False
-            if self._turn % 10 == 0 and self.is_whole():
+            if self.cluster.turn % 10 == 0 and self.is_whole():
                 return
         raise AssertionError("it does not come to rest")
 
     def is_whole(self) -> bool:
         """All replicas are in sync and know it, nothing is under way, and readers are at the end."""
-        if any(not greenlet.ready() for greenlet, _ in self._producers):
+        if any(not greenlet.ready() for greenlet in self._sending):
             return False
         for index, assigned in self.cluster.assignment().items():
             partition = TopicPartition(TOPIC, index)
@@ -298,6 +363,6 @@ class WholeLife:
                 f"{member} {replicas} {'controller' if member.controller.is_active else ''}"
                 f"{' frozen' if member.is_frozen else ''}{' cut' if member.zk.is_cut else ''} {broker_id}"
             )
-        lines += [f"producer of {each.partition}: {each.acknowledged_count}" for _, each in self._producers]
+        lines += [f"producer of {each.partition}: {each.acknowledged_count}" for each in self._producers]
         lines += [f"reader of {each.partition} at {each.position}" for each in self._readers]
         return "\n".join(lines)

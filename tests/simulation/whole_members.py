@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -27,7 +28,7 @@ from kafka_zk.protocol.messages.controlled_shutdown import ControlledShutdownReq
 from kafka_zk.zk.errors import SessionExpired
 from kafka_zk.zk.registration import register_broker
 from kafka_zk.zk.znodes import BrokerRegistration
-from tests.crash.forgetful_disk import ForgetfulDisk
+from tests.crash.forgetful_disk import ForgetfulDisk, PowerCut
 from tests.crash.inline_pools import InlinePools
 from tests.simulation.whole_network import Connection, Network
 from tests.simulation.whole_processes import Process, Processes
@@ -78,7 +79,7 @@ class Member:
                     "replica.high.watermark.checkpoint.interval.ms": "700",
                     "log.cleaner.enable": "false",
                 },
-                {"segment.bytes": "900", "retention.ms": "-1", **overrides},
+                {"segment.bytes": "900", "segment.index.bytes": "1000", "retention.ms": "-1", **overrides},
                 broker_id=broker_id,
                 connect=lambda node, _: self.connect(node),
                 disk=disk,
@@ -87,6 +88,7 @@ class Member:
                 chance=chance,
             )
             self.clock = self.broker.clock
+            self.served = {each.request.name: each for each in self.broker.registry}
             self.proposals = Proposals(self)
             self.broker.controller = self.broker.manager._isr_changes._controller = self.proposals
             self.zk = LateZkClient(zookeeper, self)
@@ -155,18 +157,27 @@ class Member:
         return answer.error_code == ErrorCode.NONE and not answer.remaining_partitions
 
     def kill(self) -> None:
-        """Blocks. Nothing that it does has an effect any more; what it wrote is on its disk, synced or not."""
+        """Blocks. Nothing that it does has an effect any more; what it held in memory can still be looked at."""
         self.is_listening = False
         self.is_frozen = False
-        self.disk.end()
+        self.disk.is_off = True
         self.network.reset(self.broker_id)
         self._processes.kill(self.process)
+
+    def leave_disk(self) -> None:
+        """It was killed; what it wrote is on its disk, synced or not."""
+        self.disk.end()
         for log in [*self.broker.log_manager.all_logs(), *self.broker.log_manager.future.all()]:
             log.close_files()
         self.broker.log_manager.release()
 
+    @property
+    def has_lost_power(self) -> bool:
+        """In the middle of something: its disk was told to end at a call, and that call was made."""
+        return 0 < self.disk.cut_at <= self.disk.calls
+
     def advance(self, ms: int) -> None:
-        with self._processes.acting(self.process):
+        with self._processes.acting(self.process), suppress(PowerCut):
             self.clock.advance(ms)
 
     def sleep(self, ms: int) -> None:

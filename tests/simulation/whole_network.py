@@ -43,6 +43,8 @@ class Network:
         self.members: dict[int, Member] = {}
         """By broker id: who listens there."""
         self.cuts: set[tuple[int, int]] = set()
+        self.lost_answers: set[tuple[int, str]] = set()
+        """Who asked, and what: the next such answer is lost, and the connection stands still."""
         self.is_troubled = True
         self._open: list[Connection] = []
 
@@ -88,6 +90,8 @@ class Connection:
     def __init__(self, network: Network, to: Member, sender: int, clock: Clock) -> None:
         self._network = network
         self._to = to
+        self._sender = network.members.get(sender)
+        """None: a client."""
         self._clock = clock
         self._way = sender, to.broker_id
         self._answer: Pending[bytes] | None = None
@@ -96,6 +100,8 @@ class Connection:
 
     def send(self, request: Any, api_version: int, timeout_ms: int = TIMEOUT_MS, *, body: bytes | None = None) -> Any:
         """Blocks. Raises NetworkError."""
+        if self._sender is not None:
+            self._sender.wait_while_frozen()
         if self.is_closed:
             raise NetworkError("closed")
         api = APIS[type(request).__name__]
@@ -129,7 +135,7 @@ class Connection:
     def _serve(self, api: Any, request: Any, api_version: int, answer: Pending[bytes]) -> None:
         """Blocks. In the broker's process."""
         broker = self._to.broker
-        served = next(each for each in broker.registry if each.request.name == type(request).__name__)
+        served = self._to.served[type(request).__name__]
 
         def reply(done: Pending[Any]) -> None:
             if done.error is None:
@@ -139,7 +145,11 @@ class Connection:
                     served.errors, served.request, served.response, request, api_version, done.error
                 )
             data = b"".join(map(_bytes_of, api.response.encode_parts(response, api_version)))
-            self._network.carry(self._return, data, answer)
+            lost = self._way[0], type(request).__name__
+            if lost in self._network.lost_answers:
+                self._network.lost_answers.remove(lost)
+            else:
+                self._network.carry(self._return, data, answer)
 
         try:
             response = broker.call(request, api_version)
@@ -152,6 +162,8 @@ class Connection:
         """Blocks. The answer is on its way back."""
         self._network.travel()
         self._to.wait_while_frozen()
+        if self._sender is not None:
+            self._sender.wait_while_frozen()
         if (self._way[1], self._way[0]) not in self._network.cuts:
             answer.complete(data)
 

@@ -13,7 +13,7 @@ from tests.support.named_tests import named_tests, not_there
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/*.md", "bench/*.md", "tests/*.md", "tests/crash/*.md")
+    for pattern in ("*.md", "docs/*.md", "bench/*.md", "tests/*.md", "tests/crash/*.md", "tests/simulation/*.md")
     for path in ROOT.glob(pattern)
 ) + sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "kafka_zk").rglob("README.md"))
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
