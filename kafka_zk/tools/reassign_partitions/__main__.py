@@ -9,13 +9,13 @@ Source: org.apache.kafka.tools.reassign.ReassignPartitionsCommand (3.9), kafka.a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kafka_zk.tools.common.command_config import api_timeout_ms, read_command_config
 from kafka_zk.tools.common.endings import exit_code_of, run_as_program, tell_as_thrown
-from kafka_zk.tools.common.failures import FAILURES
-from kafka_zk.tools.common.java_output import message_of, show_warnings, stack_trace
+from kafka_zk.tools.common.java_output import show_warnings
 from kafka_zk.tools.common.options import Options
+from kafka_zk.tools.reassign_partitions.ends import after_interrupt, told
 from kafka_zk.tools.reassign_partitions.options import OPTIONS, checked_action
 
 CLIENT_ID = "reassign-partitions-tool"
@@ -43,7 +43,7 @@ def names(arguments: Sequence[str], option: str) -> bool:
 def _main(arguments: Sequence[str]) -> int:
     options = Options(OPTIONS, arguments)
     action = checked_action(options)
-    return told(lambda: _run(action, options))
+    return told(lambda: _run(action, options), interrupted=after_interrupt(action, options))
 
 
 def _run(action: str, options: Options) -> None:
@@ -54,28 +54,7 @@ def _run(action: str, options: Options) -> None:
     from kafka_zk.tools.reassign_partitions import bootstrap
 
     with AdminClient(properties) as admin:
-        try:
-            bootstrap.run(action, options, admin)
-        except KeyboardInterrupt:
-            if hint := bootstrap.after_interrupt(action, options):
-                print(hint, file=sys.stderr)
-            raise
-
-
-def told(body: Callable[[], None]) -> int:
-    """Run `body`, which may block; what it raises is printed on stdout, as Apache's tool does, and gives 1."""
-    from kafka_zk.tools.reassign_partitions.bootstrap import Told
-
-    try:
-        body()
-    except Told as told_without_trace:
-        print(told_without_trace)
-    except FAILURES as error:
-        print(f"Error: {message_of(error)}")
-        print(stack_trace(error))
-    else:
-        return 0
-    return 1
+        bootstrap.run(action, options, admin)
 
 
 def run() -> int:

@@ -23,6 +23,7 @@ from kafka_zk.tools.common.java_files import read_file
 from kafka_zk.tools.common.java_output import JavaError, execution_error, hash_order, hash_order_by, partition_order
 from kafka_zk.tools.common.options import Options
 from kafka_zk.tools.reassign_partitions import throttles
+from kafka_zk.tools.reassign_partitions.ends import Told
 from kafka_zk.tools.reassign_partitions.moves import proposed_moves
 from kafka_zk.tools.reassign_partitions.plan_file import (
     Assignment,
@@ -62,10 +63,6 @@ RETRY_S = 0.1
 T = TypeVar("T")
 
 
-class Told(Exception):
-    """The tool ends with this sentence on stdout and without a trace (Apache's TerseException)."""
-
-
 def run(action: str, options: Options, admin: AdminClient) -> None:
     """Blocks. Do one action. Raises JavaError and Told."""
     if action == "list":
@@ -90,21 +87,6 @@ def run(action: str, options: Options, admin: AdminClient) -> None:
     else:
         timeout_ms = _number(options, "timeout", TIMEOUT_MS)
         cancel(admin, text, preserve_throttles=options.has("preserve-throttles"), timeout_ms=timeout_ms)
-
-
-def after_interrupt(action: str, options: Options) -> str:
-    """What to tell whoever ended an --execute with Ctrl-C: its throttles stay, and so does what was begun."""
-    limits = ("throttle", "replica-alter-log-dirs-throttle")
-    if action != "execute" or not any(map(options.has, limits)):
-        return ""
-    config = options.text("command-config")
-    more = f" --command-config {config}" if config else ""
-    return (
-        "\nInterrupted. Throttles that were set are still there, and moves that were started go on. "
-        "Remove the throttles when nothing moves any more:\n"
-        f"  kafka-reassign-partitions.sh --bootstrap-server {options.text('bootstrap-server')}{more} --verify "
-        f"--reassignment-json-file {options.text('reassignment-json-file')}"
-    )
 
 
 def _number(options: Options, name: str, default: int) -> int:

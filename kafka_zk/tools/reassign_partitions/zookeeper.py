@@ -11,16 +11,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.common.endings import exit_code_of, tell_as_thrown
+from kafka_zk.tools.common.failures import FAILURES
 from kafka_zk.tools.common.jackson_errors import SOURCE
 from kafka_zk.tools.common.java_files import read_file
-from kafka_zk.tools.common.java_output import JavaError, message_of, show_warnings, stack_trace
+from kafka_zk.tools.common.java_output import JavaError, show_warnings
 from kafka_zk.tools.common.options import Options, usage_of
 from kafka_zk.tools.common.zookeeper_option import connected
 from kafka_zk.tools.reassign_partitions import bootstrap, moves
-from kafka_zk.tools.reassign_partitions.bootstrap import EXISTING, NO_THROTTLE, RUN_VERIFY, Told
+from kafka_zk.tools.reassign_partitions.bootstrap import EXISTING, NO_THROTTLE, RUN_VERIFY
+from kafka_zk.tools.reassign_partitions.ends import Told, after_interrupt, told
 from kafka_zk.tools.reassign_partitions.options import ZOOKEEPER_OPTIONS, checked_action_for_zookeeper
 from kafka_zk.tools.reassign_partitions.plan_file import (
     Assignment,
@@ -75,22 +76,23 @@ def main(arguments: Sequence[str], run_with_brokers: Callable[[str, Options], No
 def _main(arguments: Sequence[str], run_with_brokers: Callable[[str, Options], None]) -> int:
     options = Options(ZOOKEEPER_OPTIONS, arguments)
     action = checked_action_for_zookeeper(options)
-    try:
-        if options.has("bootstrap-server"):
+    has_brokers = options.has("bootstrap-server")
+
+    def act() -> None:
+        if has_brokers:
             print(IGNORED)
             run_with_brokers(action, options)
         else:
             print(DEPRECATED)
             with connected(options) as zk:
                 _act(action, options, zk)
-    except Told as told:
-        print(told)
-    except (JavaError, BrokerError, ZkError) as error:
-        print(f"Error: {_in_old_words(message_of(error))}")
-        print(_in_old_words(stack_trace(error)))
-    else:
-        return 0
-    return 1
+
+    return told(
+        act,
+        failures=(*FAILURES, ZkError),
+        in_words=_in_old_words,
+        interrupted=after_interrupt(action, options, "bootstrap-server" if has_brokers else "zookeeper"),
+    )
 
 
 def _in_old_words(text: str) -> str:
@@ -151,8 +153,8 @@ def _read_plan(text: str) -> Plan:
             raise
         rest = len(text) - SHOWN_OF_TEXT
         shown = f'Source: (String)"{text[:SHOWN_OF_TEXT]}"' + (f"[truncated {rest} chars]" if rest > 0 else "")
-        told = JavaError(str(error).replace(SOURCE, shown), error.java_class)
-        raise told from JavaError(str(reason).replace(SOURCE, shown), reason.java_class)
+        named = JavaError(str(error).replace(SOURCE, shown), error.java_class)
+        raise named from JavaError(str(reason).replace(SOURCE, shown), reason.java_class)
 
 
 # --- verify ----------------------------------------------------------------------------------------------------------

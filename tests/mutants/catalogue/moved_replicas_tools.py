@@ -120,6 +120,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{TESTS}/test_spreading.py -k nobody_answers",
     ),
     Mutant(
+        breaks="what fails with brokers beside ZooKeeper goes to stdout, as in 2.8",
+        file=f"{TOOL}/zookeeper.py",
+        old="        failures=(*FAILURES, ZkError),\n",
+        new="        failures=(JavaError, ZkError),\n",
+        tests=f"{TESTS}/test_interrupted.py -k beside_zookeeper",
+    ),
+    Mutant(
+        breaks="who ends an execute with Ctrl-C is told of its throttles, with ZooKeeper, too",
+        file=f"{TOOL}/ends.py",
+        old="        if interrupted:\n",
+        new="        if False:\n",
+        tests=f"{TESTS}/test_interrupted.py -k old_tool",
+    ),
+    Mutant(
         breaks="a number with a leading zero is named at its second digit",
         file="kafka_zk/tools/common/jackson_errors.py",
         old='        if character == "0" and self._is_digit():\n',
