@@ -9,11 +9,12 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_zk.client.errors import KafkaException, TimeoutException, java_name
-from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed, ElectionNotNeeded
+from kafka_zk.client.errors import TimeoutException
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, ElectionNotNeeded
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.common import java_json
 from kafka_zk.tools.common.command_config import api_timeout_ms, read_command_config
+from kafka_zk.tools.common.election_failures import NOT_AUTHORIZED, TIMED_OUT, raise_failures, told
 from kafka_zk.tools.common.election_file import listed_partitions
 from kafka_zk.tools.common.endings import exit_code_of, run_as_program
 from kafka_zk.tools.common.failures import FAILURES
@@ -135,9 +136,9 @@ def _elect(admin: AdminClient, election_type: ElectionType, partitions: Collecti
     try:
         outcomes = admin.elect_leaders(election_type, partitions)
     except TimeoutException as error:
-        raise _told("Timeout waiting for election results") from error
+        raise told(TIMED_OUT, _failed) from error
     except ClusterAuthorizationFailed:
-        raise _told("Not authorized to perform leader election") from None
+        raise told(NOT_AUTHORIZED, _failed) from None
     except FAILURES as error:
         cause = execution_error(error)
         cause.__cause__ = error
@@ -150,22 +151,12 @@ def _elect(admin: AdminClient, election_type: ElectionType, partitions: Collecti
     fine = [str(each) for each in order if isinstance(outcomes[each], ElectionNotNeeded)]
     if fine:
         print(f"Valid replica already elected for partitions {', '.join(fine)}")
-    failures: list[BrokerError | KafkaException] = []
-    for partition in order:
-        outcome = outcomes[partition]
-        if outcome is not None and not isinstance(outcome, ElectionNotNeeded):
-            text = f"{java_name(outcome)}: {outcome}"
-            print(f"Error completing leader election ({election_type.name}) for partition: {partition}: {text}")
-            failures.append(outcome)
-    if failures:
-        failed = _failed(f"{len(failures)} replica(s) could not be elected")
-        failed.suppressed = failures
-        raise failed
-
-
-def _told(message: str) -> JavaError:
-    print(message)
-    return _failed(message)
+    raise_failures(
+        {each: outcomes[each] for each in order},
+        _failed,
+        election=f"leader election ({election_type.name})",
+        replicas="replica(s)",
+    )
 
 
 def run() -> int:

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_zk.client.errors import KafkaException, TimeoutException, java_name
+from kafka_zk.client.errors import TimeoutException
 from kafka_zk.java_hash import in_scala_order, partition_hash
-from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed, ElectionNotNeeded
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, ElectionNotNeeded
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.common import java_json
 from kafka_zk.tools.common.command_config import api_timeout_ms, read_command_config
+from kafka_zk.tools.common.election_failures import NOT_AUTHORIZED, TIMED_OUT, raise_failures, told
 from kafka_zk.tools.common.election_file import listed_partitions
 from kafka_zk.tools.common.endings import exit_code_of, run_as_program, tell_as_thrown
 from kafka_zk.tools.common.failures import FAILURES
@@ -153,9 +154,9 @@ def _ask_brokers(options: Options, wanted: Sequence[TopicPartition] | None) -> N
         try:
             outcomes = admin.elect_leaders(ElectionType.PREFERRED, wanted)
         except TimeoutException as error:
-            raise _told("Timeout waiting for election results") from error
+            raise told(TIMED_OUT, _failed) from error
         except ClusterAuthorizationFailed as error:
-            raise _told("Not authorized to perform leader election") from error
+            raise told(NOT_AUTHORIZED, _failed) from error
         except FAILURES as error:
             raise execution_error(error) from error
     order = in_scala_order(outcomes, partition_hash)
@@ -165,22 +166,12 @@ def _ask_brokers(options: Options, wanted: Sequence[TopicPartition] | None) -> N
     if any(isinstance(error, ElectionNotNeeded) for error in outcomes.values()):
         # It names those that were elected, not those that needed nothing, as 2.8 does.
         print(f"Preferred replica already elected for partitions {elected}")
-    failures: list[BrokerError | KafkaException] = []
-    for partition in order:
-        outcome = outcomes[partition]
-        if outcome is not None and not isinstance(outcome, ElectionNotNeeded):
-            text = f"{java_name(outcome)}: {outcome}"
-            print(f"Error completing preferred leader election for partition: {partition}: {text}")
-            failures.append(outcome)
-    if failures:
-        failed = _failed(f"{len(failures)} preferred replica(s) could not be elected")
-        failed.suppressed = failures
-        raise failed
-
-
-def _told(message: str) -> JavaError:
-    print(message)
-    return _failed(message)
+    raise_failures(
+        {each: outcomes[each] for each in order},
+        _failed,
+        election="preferred leader election",
+        replicas="preferred replica(s)",
+    )
 
 
 def run() -> int:

@@ -27,6 +27,7 @@ HELP = """Moves replicas so that brokers are empty or evenly full. Shows what it
   --yes                     do not ask
 
 Ctrl-C waits for the moves under way, removes the throttle, and leaves the rest where it is; a second one ends at once.
+A terminal that closes is a Ctrl-C.
 The same command again goes on with what is left. Works with Apache Kafka's brokers, too.
 """
 AT_A_TIME = 20

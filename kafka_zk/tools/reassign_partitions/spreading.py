@@ -8,6 +8,7 @@ Invariants  Between two waves nothing moves: there a run may end, and the next o
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -20,6 +21,7 @@ from kafka_zk.protocol.errors import BrokerError, NoReassignmentInProgress, Repl
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.common.failures import FAILURES, Refused
 from kafka_zk.tools.common.java_output import message_of
+from kafka_zk.tools.common.program import ONE_SIGNAL_S, heeded_signals
 from kafka_zk.tools.reassign_partitions import spread
 from kafka_zk.tools.reassign_partitions.cluster_load import BrokerLoad, ClusterLoad, Directory
 from kafka_zk.tools.reassign_partitions.spread_options import (
@@ -43,22 +45,31 @@ CLEAR_LINE = "\r\x1b[K"
 
 
 class Stop:
-    """Whether Ctrl-C was pressed. The second one raises KeyboardInterrupt."""
+    """Whether Ctrl-C was pressed, or the terminal closed. A second Ctrl-C raises KeyboardInterrupt.
+
+    `timeout` sends each signal twice: within ONE_SIGNAL_S that counts as one.
+    """
 
     def __init__(self) -> None:
         self.is_asked = False
+        self._asked_s = 0.0
 
-    def __call__(self, *_: Any) -> None:
-        if self.is_asked:
+    def __call__(self, number: int, _: Any) -> None:
+        if number == signal.SIGHUP:
+            # Nobody reads any more, and a closed terminal takes nothing. Several of these come for one terminal.
+            sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+        elif self.is_asked:
+            if time.monotonic() - self._asked_s < ONE_SIGNAL_S:
+                return
             raise KeyboardInterrupt
-        self.is_asked = True
+        self.is_asked, self._asked_s = True, time.monotonic()
         print("\nWaiting for the moves under way. Ctrl-C again ends at once.", file=sys.stderr)
 
 
 @contextmanager
 def stopped_by_signals(stop: Stop) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop` while the context lasts."""
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    """The signals that would end the program set `stop` while the context lasts."""
+    before = {number: signal.signal(number, stop) for number in heeded_signals()}
     try:
         yield
     finally:

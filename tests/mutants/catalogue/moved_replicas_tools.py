@@ -134,6 +134,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{TESTS}/test_interrupted.py -k old_tool",
     ),
     Mutant(
+        breaks="a signal that timeout sends twice ends no run at once",
+        file=f"{TOOL}/spreading.py",
+        old="            if time.monotonic() - self._asked_s < ONE_SIGNAL_S:\n",
+        new="            if False:\n",
+        tests=f"{TESTS}/test_spreading.py -k twice_at_once",
+    ),
+    Mutant(
+        breaks="a terminal that closes is said so more than once, and ends nothing at once",
+        file=f"{TOOL}/spreading.py",
+        old="        elif self.is_asked:\n",
+        new="        if self.is_asked:\n",
+        tests=f"{TESTS}/test_spreading.py -k terminal",
+    ),
+    Mutant(
         breaks="a number with a leading zero is named at its second digit",
         file="kafka_zk/tools/common/jackson_errors.py",
         old='        if character == "0" and self._is_digit():\n',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -205,12 +206,50 @@ def test_ctrl_c_waits_for_the_wave_and_tells_how_to_go_on(
     assert on(cluster, 1) == 0
 
 
-def test_a_second_ctrl_c_ends_at_once_without_the_throttle(cluster: FakeCluster) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_twice_at_once_is_one(cluster: FakeCluster, number: signal.Signals) -> None:
+    """`timeout` sends it to its child, and then to the child's group."""
+
+    def end() -> None:
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+
+    cluster.events[3] = end
+    assert run(cluster, 1, throttle=5000) == 1
+    assert (on(cluster, 1), cluster.moving) == (4, {})
+
+
+def test_a_second_ctrl_c_ends_at_once_without_the_throttle(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spreading, "ONE_SIGNAL_S", 0)
     cluster.stuck = {3}
     for look in (3, 4):
         cluster.events[look] = lambda: os.kill(os.getpid(), signal.SIGINT)
     assert run(cluster, 1, throttle=5000) == 1
     assert len(cluster.moving) == 2
+    assert cluster.set_configs() == {}
+
+
+def test_a_terminal_that_closes_is_a_ctrl_c_however_often_that_is_said(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close_terminal() -> None:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        assert sys.stdout is sys.stderr, "a closed terminal would refuse what is printed"
+
+    monkeypatch.setattr(spreading, "ONE_SIGNAL_S", 0)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, getattr(sys, name))
+    before = signal.signal(signal.SIGHUP, lambda *_: pytest.fail("it would have ended the process"))
+    cluster.events[3] = close_terminal
+    try:
+        assert run(cluster, 1, throttle=5000) == 1
+        assert signal.getsignal(signal.SIGHUP) is not before
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (on(cluster, 1), len(cluster.begun), cluster.moving) == (4, 1, {})
     assert cluster.set_configs() == {}
 
 
