@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafka_zk.client.admin.log_dirs import Replica
+from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError, NoReassignmentInProgress, ReplicaNotAvailable, UnknownTopicOrPartition
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.common.failures import FAILURES, Refused
@@ -184,13 +185,16 @@ class Spreading:
         done = done_bytes = 0
         failed = False
         for start in range(0, len(planned), self.wanted.at_a_time):
-            if self.stop.is_asked:
-                return False
             wave = planned[start : start + self.wanted.at_a_time]
-            for sentence in throttle.set(wave) if throttle is not None else ():
-                print(sentence, flush=True)
-            self._place(wave, load)
-            begun, refused = self._begin(wave)
+            if self.stop.is_asked or not self._prepare(wave, load, throttle):
+                return False
+            try:
+                begun, refused = self._begin(wave)
+            except KafkaException as error:
+                # Only the answer may be lost. The throttle stays until what was begun has arrived.
+                print(f"{message_of(error)}. Waiting for the moves that may have begun.", file=sys.stderr)
+                self._settled(wave, lambda _: None)
+                raise
             failed = failed or refused
 
             def show(arrived: Sequence[Change], before: int = done, before_bytes: int = done_bytes) -> None:
@@ -205,6 +209,13 @@ class Spreading:
             done_bytes += sum(load.size(each.partition) * len(each.coming) for each in wave)
             _show(progress(done, len(planned), done_bytes, total_bytes), is_last=done == len(planned))
         return not failed
+
+    def _prepare(self, wave: Sequence[Change], load: ClusterLoad, throttle: Throttle | None) -> bool:
+        """Blocks. Throttle and place what is about to move; False if nothing shall begin any more."""
+        for sentence in throttle.set(wave) if throttle is not None else ():
+            print(sentence, flush=True)
+        self._place(wave, load)
+        return not self.stop.is_asked
 
     def _place(self, wave: Sequence[Change], load: ClusterLoad) -> None:
         """Blocks. Name the planned directory of each replica that comes: a broker remembers it until it has one."""

@@ -141,6 +141,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{TESTS}/test_spreading.py -k twice_at_once",
     ),
     Mutant(
+        breaks="Ctrl-C while a wave is prepared begins none",
+        file=f"{TOOL}/spreading.py",
+        old="        return not self.stop.is_asked\n",
+        new="        return True\n",
+        tests=f"{TESTS}/test_spreading.py -k prepared",
+    ),
+    Mutant(
+        breaks="moves whose answer is lost keep their throttle until they have arrived",
+        file=f"{TOOL}/spreading.py",
+        old="                self._settled(wave, lambda _: None)\n                raise\n",
+        new="                raise\n",
+        tests=f"{TESTS}/test_spreading.py -k moves_whose_answer",
+    ),
+    Mutant(
         breaks="a terminal that closes is said so more than once, and ends nothing at once",
         file=f"{TOOL}/spreading.py",
         old="        elif self.is_asked:\n",

@@ -219,6 +219,30 @@ def test_a_signal_that_comes_twice_at_once_is_one(cluster: FakeCluster, number: 
     assert (on(cluster, 1), cluster.moving) == (4, {})
 
 
+def test_ctrl_c_while_a_wave_is_prepared_begins_none(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_after(cluster, monkeypatch, lambda change: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(spreading, "ONE_SIGNAL_S", 60)
+    assert run(cluster, 1, throttle=5000) == 1
+    assert (cluster.begun, cluster.set_configs()) == ([], {})
+
+
+def test_moves_whose_answer_is_lost_keep_their_throttle_until_they_have_arrived(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alter = cluster.alter_partition_reassignments
+
+    def lost(wanted: Mapping[TopicPartition, Sequence[int] | None]) -> None:
+        alter(wanted)
+        raise TimeoutException("lost")
+
+    monkeypatch.setattr(cluster, "alter_partition_reassignments", lost)
+    with pytest.raises(TimeoutException, match="lost"):
+        run(cluster, 1, throttle=5000)
+    assert (cluster.moving, on(cluster, 1)) == ({}, 4)
+    assert all(BROKERS[3] in configs for configs in cluster.throttled_while_moving)
+    assert cluster.set_configs() == {}
+
+
 def test_a_second_ctrl_c_ends_at_once_without_the_throttle(
     cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
