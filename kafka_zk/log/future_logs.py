@@ -196,7 +196,7 @@ class Swap:
         return placed.current.get(topic_partition) is self.before and placed.future.get(topic_partition) is self.now
 
     def _tell_what_no_batch_tells(self) -> None:
-        """An epoch that has no batch yet, what is committed, a start inside a segment."""
+        """An epoch that has no batch yet, what is committed, a start inside a segment, whose transactions may begin."""
         before, now = self.before, self.now
         for entry in before.leader_epochs.entries:
             if entry.epoch > now.latest_epoch:
@@ -204,6 +204,7 @@ class Swap:
         now.update_high_watermark(before.high_watermark)
         if before.log_start_offset > now.log_start_offset:
             now.increment_log_start_offset(before.log_start_offset)
+        now.take_verifications_of(before)
 
 
 def _rename(now: UnifiedLog) -> None:

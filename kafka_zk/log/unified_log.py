@@ -948,6 +948,10 @@ class UnifiedLog:
             now_ms=self.log_dir.clock.wall_ms(),
         )
 
+    def take_verifications_of(self, before: UnifiedLog) -> None:
+        """What was asked for with a guard of the log whose place this one takes may begin here."""
+        self._state.verifications.by_producer.update(before._state.verifications.by_producer)
+
     def transaction_start(self, producer_id: int) -> int | None:
         """The first offset of the transaction that a producer has open here; None if it has none."""
         entry = self._state.producers.get(producer_id)

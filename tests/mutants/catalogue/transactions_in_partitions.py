@@ -267,4 +267,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if producer_id:\n",
         tests=f"{LOG_TESTS} -k behind_the_marker",
     ),
+    Mutant(
+        breaks="what is verified while its partition moves to another log directory may begin there",
+        file="kafka_zk/log/future_logs.py",
+        old="        now.take_verifications_of(before)\n",
+        new="",
+        tests="tests/unit/log/test_verification.py -k takes_its_place",
+    ),
 )
