@@ -174,6 +174,7 @@ class TransactionCoordinator:
         """Does not switch."""
         log.info("%s Elected as the txn coordinator for partition %d at epoch %d", self._name, partition, leader_epoch)
         self._manager.elected(partition, leader_epoch)
+        self._markers.elected(partition)
 
     def _resigned(self, epochs: Mapping[int, int | None]) -> None:
         """Does not switch."""

@@ -11,6 +11,7 @@ Invariants  `done` of a transaction is called once, when no partition of it want
 Differs from Kafka, which takes for deleted what its metadata does not have; and which gives the transaction up where a
             partition knows a newer epoch of the producer, or of the coordinator, until it is loaded anew. It is tried
             again here, rarely: the partition forgets the newer epoch once nobody uses it for producer.id.expiration.ms.
+            When the coordinator itself gets a newer epoch it is tried again at once.
 Source      Kafka 3.9 TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """
 
@@ -86,7 +87,7 @@ USUAL: Final = frozenset(
 
 
 class Markers:
-    """Those of one transaction, in the epoch that its `coordinator` has when they are sent.
+    """Those of one transaction, in the epoch that its `coordinator` has when they are sent; `sent_epoch`: the last one.
 
     `ending` is told what becomes of them, and says whether they still are wanted.
     """
@@ -98,6 +99,7 @@ class Markers:
         "producer_epoch",
         "producer_id",
         "remaining",
+        "sent_epoch",
         "transactional_id",
         "was_refused",
     )
@@ -121,6 +123,7 @@ class Markers:
         self.remaining = set(partitions)
         self.ending = ending
         self.was_refused = False
+        self.sent_epoch = -1
 
     def __repr__(self) -> str:
         end = "commit" if self.is_commit else "abort"
@@ -205,6 +208,19 @@ class MarkerSender:
             self._route(markers, sorted(markers.remaining))
         else:
             markers.ending.done()
+
+    def elected(self, state_partition: int) -> None:
+        """The coordinator of that partition has a new epoch: soon try again what was refused in an older one. Does not
+        switch."""
+        others: deque[tuple[int, _Part]] = deque()
+        for due_ms, part in self._refused:
+            if part[0].coordinator.partition == state_partition:
+                self._again.append(part)
+            else:
+                others.append((due_ms, part))
+        if len(others) < len(self._refused):
+            self._refused = others
+            self._await_retry()
 
     def _route(self, markers: Markers, partitions: Iterable[TopicPartition]) -> None:
         by_broker: dict[int, list[TopicPartition]] = {}
@@ -325,6 +341,10 @@ class MarkerSender:
                 ended.append(partition)
                 continue
             outcome = OUTCOMES.get(code, _Outcome.AGAIN)
+            if outcome is _Outcome.REFUSED and markers.sent_epoch < markers.coordinator.leader_epoch:
+                # The coordinator was elected once more while they were under way.
+                again.append(partition)
+                continue
             (ended if outcome is _Outcome.ENDED else again if outcome is _Outcome.AGAIN else refused).append(partition)
             if outcome is _Outcome.REFUSED and not markers.was_refused:
                 log.error("%s refused its marker: %s. Trying again each minute: %r", partition, code.name, markers)
@@ -336,7 +356,7 @@ class MarkerSender:
             markers.ending.delayed()
             markers.was_refused = True
             self._refused.append((self._clock.monotonic_ms() + REFUSED_RETRY_MS, (markers, refused)))
-            if len(self._refused) == 1:
+            if self._refused_timer is None:
                 self._await_refused()
         self._end(markers, ended)
 
@@ -369,6 +389,7 @@ class MarkerSender:
 
     def _retry_refused(self) -> None:
         """Blocks."""
+        self._refused_timer = None
         now_ms = self._clock.monotonic_ms()
         due: list[_Part] = []
         while self._refused and self._refused[0][0] <= now_ms:
@@ -432,10 +453,11 @@ def _marker(markers: Markers, partitions: list[TopicPartition]) -> WritableTxnMa
     by_topic: defaultdict[str, list[int]] = defaultdict(list)
     for topic, index in partitions:
         by_topic[topic].append(index)
+    markers.sent_epoch = markers.coordinator.leader_epoch
     return WritableTxnMarker(
         producer_id=markers.producer_id,
         producer_epoch=markers.producer_epoch,
         transaction_result=markers.is_commit,
         topics=[WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, indexes in by_topic.items()],
-        coordinator_epoch=markers.coordinator.leader_epoch,
+        coordinator_epoch=markers.sent_epoch,
     )

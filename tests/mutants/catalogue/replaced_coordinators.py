@@ -125,4 +125,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/coordinator/transaction/test_coordinator.py -k elected_once_more",
     ),
+    Mutant(
+        breaks="a coordinator that is elected once more soon writes what was under way",
+        file=f"{ROOM}/markers.py",
+        old="markers.sent_epoch < markers.coordinator.leader_epoch:\n",
+        new="markers.sent_epoch < 0:\n",
+        tests="tests/unit/coordinator/transaction/test_coordinator.py -k elected_once_more",
+    ),
+    Mutant(
+        breaks="a coordinator that is elected once more soon writes what was refused before",
+        file=f"{ROOM}/coordinator.py",
+        old="        self._markers.elected(partition)\n",
+        new="",
+        tests="tests/unit/coordinator/transaction/test_coordinator.py -k elected_once_more",
+    ),
 )

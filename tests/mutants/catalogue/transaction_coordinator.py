@@ -48,7 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="markers carry the epoch of the coordinator that sends them",
         file=f"{ROOM}/markers.py",
-        old="coordinator_epoch=markers.coordinator.leader_epoch,",
+        old="coordinator_epoch=markers.sent_epoch,",
         new="coordinator_epoch=0,",
         tests=f"{COORDINATOR} -k finishes_what",
     ),

@@ -14,7 +14,7 @@ from gevent.event import Event
 
 from kafka_zk.coordinator.transaction.decisions.requests import ProducerIdAndEpoch
 from kafka_zk.coordinator.transaction.decisions.transaction import LAST_EPOCH
-from kafka_zk.coordinator.transaction.markers import REFUSED_RETRY_MS
+from kafka_zk.coordinator.transaction.markers import LONGEST_RETRY_MS
 from kafka_zk.protocol.errors import ErrorCode, NotEnoughReplicas, NotLeaderOrFollower
 from tests.unit.coordinator.transaction.transaction_world import OWN, T0, T1, T2, TIMEOUT_MS, TOO_LONG_MS, World, both
 
@@ -302,23 +302,25 @@ def test_a_coordinator_that_lost_the_partition_finishes_nothing_any_more(scene: 
     assert scene.history() == before
 
 
-@pytest.mark.parametrize("is_refused", [False, True], ids=["not written yet", "refused"])
-def test_a_coordinator_that_is_elected_once_more_writes_markers_that_count(scene: World, is_refused: bool) -> None:
+@pytest.mark.parametrize("last", ["lost", "refused", "under way"])
+def test_a_coordinator_that_is_elected_once_more_writes_markers_that_count(scene: World, last: str) -> None:
     """Between its two elections another broker led, of which it has not heard, and wrote markers in its epoch."""
     producer = scene.producer()
     scene.adds(producer, T0)
-    if is_refused:
-        scene.leaders.refusals[T0] = [ErrorCode.TRANSACTION_COORDINATOR_FENCED]
-    else:
+    if last == "lost":
         scene.leaders.cut = True
+    else:
+        scene.leaders.refusals[T0] = [ErrorCode.TRANSACTION_COORDINATOR_FENCED]
+        scene.leaders.silent = last == "under way"
     scene.ends(producer, commit=True)
     assert not scene.leaders.markers
     partition = scene.partition_of("id")
     scene.epochs[partition] += 1
     scene.lead(partition)
-    scene.leaders.cut = False
-    scene.passes(REFUSED_RETRY_MS)
-    assert [each.coordinator_epoch for each in scene.leaders.markers] == [scene.epochs[partition]]
+    scene.leaders.cut = scene.leaders.silent = False
+    scene.leaders.speak()
+    scene.passes_slowly(LONGEST_RETRY_MS)
+    assert [each.coordinator_epoch for each in scene.leaders.markers] == [scene.epochs[partition]], "and soon"
     assert scene.history() == COMMITTED
 
 
