@@ -31,12 +31,15 @@ NEVER_FROM_AN_ABORT = (TransactionState.EMPTY, TransactionState.PREPARE_COMMIT, 
 """States of an id that no abort of what was open leads to."""
 
 
-def has_begun_later(found: TransactionDescription, identity: ProducerIdentity) -> bool:
-    """Whether another producer than this one has begun since: the coordinator's own abort would not explain `found`, as
-    it raises the epoch once. False where it would."""
+def has_begun_later(found: TransactionDescription, identity: ProducerIdentity, *, was_open: bool) -> bool:
+    """Whether another producer has begun since this one, whose transaction `was_open`. False where an abort by the
+    coordinator itself explains `found`, too: that raises the epoch once."""
     if found.producer_id != identity.producer_id:
         return True
     raised = found.producer_epoch - identity.epoch
+    if raised == 1 and found.state is TransactionState.ONGOING:
+        # That of another, or this one, where its abort could not be stored yet.
+        return not was_open
     return raised > 1 or (raised == 1 and found.state in NEVER_FROM_AN_ABORT)
 
 
@@ -50,6 +53,8 @@ class SharedTransaction:
         self.transactional_id = transactional_id
         self._properties = dict(properties)
         self._identity = ProducerIdentity(-1, -1)
+        self._was_open = False
+        """Whether it has partitions, as far as is known."""
         self._producer = KafkaProducer({**given, **serializers, "transactional.id": transactional_id})
 
     def __enter__(self) -> SharedTransaction:
@@ -68,6 +73,7 @@ class SharedTransaction:
     def add(self, partitions: Iterable[TopicPartition]) -> None:
         """Blocks. Raises BrokerError, KafkaException."""
         self._producer.share_transaction(partitions)
+        self._was_open = True
 
     def is_ended_by_others(self) -> bool:
         """Blocks. Whether the coordinator gives this id's transactions to a later producer, since one has begun or it
@@ -81,7 +87,7 @@ class SharedTransaction:
         until_s = time.monotonic() + BEGINS_S
         while True:
             found = self._described()
-            if found is not None and has_begun_later(found, self._identity):
+            if found is not None and has_begun_later(found, self._identity, was_open=self._was_open):
                 return True
             if time.monotonic() >= until_s:
                 return False

@@ -442,6 +442,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/range_writing/test_shared_transaction.py",
     ),
     Mutant(
+        breaks="a run that had nothing open yet hears that it was taken over",
+        file="kafka_zk/client/range_writing/shared_transaction.py",
+        old="        return not was_open\n",
+        new="        return False\n",
+        tests="tests/unit/client/range_writing/test_shared_transaction.py",
+    ),
+    Mutant(
         breaks="a supervisor sees that a run was taken over and need not begin again",
         file="kafka_zk/spark/cli/failures.py",
         old="    return _last_raised(text)[0] == AnotherRunError.__name__\n",

@@ -316,6 +316,7 @@ class Member:
     def __init__(self, coordinator: Transaction) -> None:
         self._coordinator = coordinator
         self._identity: ProducerIdentity | None = None
+        self._was_open = False
 
     def begin(self) -> ProducerIdentity:
         self._coordinator.before_begin()
@@ -328,6 +329,7 @@ class Member:
         assert partitions == [TARGET]
         self._coordinator.is_open = True
         self._coordinator.state = TransactionState.ONGOING
+        self._was_open = True
 
     def commit(self) -> None:
         self._coordinator.before_commit()
@@ -342,7 +344,7 @@ class Member:
     def is_taken_over(self) -> bool:
         producer_id, epoch = self._coordinator.current
         found = TransactionDescription(0, self._coordinator.state, producer_id, epoch, 0, None, ())
-        return self._identity is not None and has_begun_later(found, self._identity)
+        return self._identity is not None and has_begun_later(found, self._identity, was_open=self._was_open)
 
     def _check(self) -> None:
         if self.is_ended_by_others():

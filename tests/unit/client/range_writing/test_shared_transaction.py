@@ -29,8 +29,6 @@ ABORTED, BEGUN = shown(State.COMPLETE_ABORT, 4), shown(State.EMPTY, 5)
         (shown(State.ONGOING, 3), False),
         (shown(State.PREPARE_ABORT, 4), False),
         (ABORTED, False),
-        # Its abort could not be stored yet.
-        (shown(State.ONGOING, 4), False),
         # Who begins where nothing is open raises the epoch once, too.
         (shown(State.EMPTY, 4), True),
         (shown(State.COMPLETE_COMMIT, 4), True),
@@ -43,14 +41,22 @@ ABORTED, BEGUN = shown(State.COMPLETE_ABORT, 4), shown(State.EMPTY, 5)
 def test_what_an_abort_of_the_coordinator_explains_is_no_later_producer(
     found: TransactionDescription, later: bool
 ) -> None:
-    assert has_begun_later(found, MINE) is later
+    assert has_begun_later(found, MINE, was_open=True) is later
+    assert has_begun_later(found, MINE, was_open=False) is later
+
+
+def test_an_open_transaction_in_the_next_epoch_is_the_own_one_or_that_of_another() -> None:
+    """The coordinator raises the epoch before its abort is stored."""
+    found = shown(State.ONGOING, 4)
+    assert not has_begun_later(found, MINE, was_open=True)
+    assert has_begun_later(found, MINE, was_open=False)
 
 
 class Told(SharedTransaction):
     """Hears these answers of the coordinator, the last one again and again."""
 
     def __init__(self, answers: Sequence[TransactionDescription | None]) -> None:
-        self._identity = MINE
+        self._identity, self._was_open = MINE, True
         self.answers = list(answers)
 
     def _described(self) -> TransactionDescription | None:
