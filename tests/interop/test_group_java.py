@@ -37,7 +37,7 @@ def consume(broker: OurBroker, count: int) -> list[str]:
 
 
 def group_tool(broker: OurBroker, *arguments: str) -> str:
-    ran = run_tool(GROUP_TOOL, "--bootstrap-server", broker.bootstrap, *arguments)
+    ran = run_tool(GROUP_TOOL, "--bootstrap-server", broker.bootstrap, *arguments, *PATIENT)
     assert ran.exit_code == 0, ran.stderr
     return ran.stdout
 
@@ -49,9 +49,9 @@ def test_the_java_consumer_goes_on_where_its_group_stopped(broker: OurBroker) ->
     assert consume(broker, 4) == ["0", "1", "2", "3"]
     assert consume(broker, 6) == ["4", "5", "6", "7", "8", "9"]
     assert group_tool(broker, "--list").split() == ["java"]
-    described = group_tool(broker, "--describe", "--group", "java", *PATIENT)
+    described = group_tool(broker, "--describe", "--group", "java")
     row = next(line.split() for line in described.splitlines() if line.startswith("java"))
     assert row[:6] == ["java", "t", "0", "10", "10", "0"]
-    assert "Empty" in group_tool(broker, "--describe", "--group", "java", "--state", *PATIENT)
+    assert "Empty" in group_tool(broker, "--describe", "--group", "java", "--state")
     group_tool(broker, "--delete", "--group", "java")
     assert group_tool(broker, "--list").split() == []

@@ -67,7 +67,7 @@ def test_a_console_consumer_with_a_group_goes_on_where_it_stopped(broker: OurBro
     assert lines(tool(CONSOLE_CONSUMER, *reading)) == list("01234")
     assert lines(tool(CONSOLE_CONSUMER, *reading)) == list("56789")
     groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    assert group in lines(tool(groups, *server, "--list"))
+    assert group in lines(tool(groups, *server, "--list", "--timeout", "60000"))
     run = run_tool(groups, *server, "--describe", "--group", group, "--timeout", "60000")
     assert run.exit_code == 0 and f"Consumer group '{group}' has no active members." in run.stderr + run.stdout
     (row,) = [line.split() for line in lines(run) if line.startswith(group)]

@@ -24,6 +24,8 @@ A broker on a busy machine does not answer ZooKeeper for seconds, and must not l
 the sessions are long, and `support.znodes.end_session` ends that of a broker that was killed."""
 
 
+START_S = 180
+"""It takes two; beside a dozen other programs on two cores it took more than sixty."""
 EACH_HOUR, EACH_YEAR = "'.'yyyy-MM-dd-HH", "'.'yyyy"
 """When the log's files roll, and when they do in tests: what a test looks for must not be in another file by then."""
 
@@ -78,7 +80,7 @@ class OurBroker:
 
     def wait_ready(self) -> OurBroker:
         """Until it serves, when it was launched."""
-        self.process.wait_ready(self._port_file.exists, "our broker serves")
+        self.process.wait_ready(self._port_file.exists, "our broker serves", START_S)
         self.port = int(self._port_file.read_text())
         return self
 

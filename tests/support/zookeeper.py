@@ -28,6 +28,7 @@ from tests.support.processes import POLL_S, ChildProcess, free_port
 TICK_MS = 500
 MAX_SESSION_TIMEOUT_MS = 60_000
 PATIENCE_S = 60
+START_S = 180
 FAST_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
@@ -110,7 +111,7 @@ class EmbeddedZooKeeper:
 
     def wait_ready(self) -> None:
         """Until it answers, when it was launched."""
-        self._process.wait_ready(lambda: answers(self.port, self._host), "ZooKeeper answers")
+        self._process.wait_ready(lambda: answers(self.port, self._host), "ZooKeeper answers", START_S)
 
     def stop(self) -> None:
         self._process.stop()

@@ -142,6 +142,7 @@ def candidates(zookeeper: ZooKeeperServer, zookeeper_connect: str) -> Iterator[l
             candidate.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disturb", [cut, cut_twice, hold, hold_and_cut, end_session, hold_and_end_session])
 def test_a_disturbed_broker_takes_over(
     candidates: list[Candidate], disturb: Disturbance, connect_zk: ConnectZk, chance: random.Random
