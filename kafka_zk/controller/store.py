@@ -3,7 +3,8 @@
 Role        Acts, through the ZooKeeper session.
 Invariants  Every write is a multi that first checks the version of /controller_epoch, in the election's session.
             A failed check raises ControllerMoved; a lost session raises SessionExpired. Each write of a batch is a
-            multi of its own: the batch is not atomic. After a lost reply the session finds out: a write of ours
+            multi of its own: the batch is not atomic. Only the znodes of new partitions are created several at a time,
+            or, if that fails, one by one. After a lost reply the session finds out: a write of ours
             that was applied counts as written.
             Reads of watched paths arm their watches. A znode that cannot be read is logged and counts as missing.
 Source      KafkaZkClient.retryRequestsUntilConnected(requests, expectedControllerEpochZkVersion).
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -38,6 +39,9 @@ UNCLEAN_CONFIG = "unclean.leader.election.enable"
 
 DELETES_AT_ONCE = 1_000
 """A topic of a hundred thousand partitions is deleted neither one znode at a time nor with all of them in memory."""
+
+CREATED_AT_ONCE = 16
+"""Partitions whose znodes one request creates: some 10 KB, which every ensemble takes (zk/sending.py, LARGE_BYTES)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +252,22 @@ class FencedStore:
         return self._read(list(partitions), states.path, decode)
 
     def create_states(self, wanted: Mapping[TopicPartition, Leadership]) -> dict[TopicPartition, BrokerError | None]:
-        """Blocks. Create state znodes with their parents, in three rounds; None for each that was created."""
+        """Blocks. Create state znodes with their parents, in two rounds; None for each that was created."""
         topics = sorted({topic_partition.topic for topic_partition in wanted})
         self._many([Create(znodes.TopicPartitionsZNode.path(topic)) for topic in topics])
+        partitions = list(wanted)
+        groups = [partitions[at : at + CREATED_AT_ONCE] for at in range(0, len(partitions), CREATED_AT_ONCE)]
+        done = self._multis([tuple(_creates_of(wanted, group)) for group in groups])
+        failed: dict[TopicPartition, BrokerError | None] = {}
+        for group, results in zip(groups, done, strict=True):
+            if any(isinstance(result, ZkError) for result in results):
+                failed |= self._create_one_by_one({each: wanted[each] for each in group})
+        return {topic_partition: failed.get(topic_partition) for topic_partition in wanted}
+
+    def _create_one_by_one(
+        self, wanted: Mapping[TopicPartition, Leadership]
+    ) -> dict[TopicPartition, BrokerError | None]:
+        """Blocks. The same where some of the znodes are there, or must not be created: the others get theirs."""
         self._many([Create(znodes.TopicPartitionZNode.path(topic_partition)) for topic_partition in wanted])
         states = znodes.TopicPartitionStateZNode
         results = self._many(
@@ -448,6 +465,14 @@ class FencedStore:
             except MalformedZNode as error:
                 log.error("%s", error)
         return found
+
+
+def _creates_of(wanted: Mapping[TopicPartition, Leadership], group: Iterable[TopicPartition]) -> Iterator[Create]:
+    """Of each partition its znode, and the state below."""
+    states = znodes.TopicPartitionStateZNode
+    for topic_partition in group:
+        yield Create(znodes.TopicPartitionZNode.path(topic_partition))
+        yield Create(states.path(topic_partition), states.encode(wanted[topic_partition]))
 
 
 def _topic_in_zk(assignment: znodes.TopicAssignment) -> TopicInZk:

@@ -164,7 +164,8 @@ class ModelZooKeeper:
                     continue
                 if there:
                     return at, NodeExists(path)
-                if parent_of(path) not in self.nodes:
+                parent = parent_of(path)
+                if parent not in self.nodes and parent not in created:
                     return at, NoNode(path)
                 created.add(path)
                 continue

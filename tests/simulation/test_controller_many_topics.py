@@ -1,7 +1,9 @@
 """With many topics, what is done for each of them must not look at all of them: operations are counted, not time."""
 
+import math
 import uuid
 
+from kafka_zk.controller.store import CREATED_AT_ONCE
 from kafka_zk.zk.znodes import ReassignPartitionsZNode
 from tests.simulation.scenes import tp
 
@@ -78,3 +80,22 @@ def test_twenty_topics_take_as_many_rounds_to_zookeeper_as_one_to_be_removed(clu
         assert not any(cluster.exists(f"/brokers/topics/{name}") for name in wanted)
         of_count[len(wanted)] = len(rounds)
     assert of_count[20] <= of_count[1]
+
+
+def test_the_znodes_of_new_partitions_take_a_request_for_sixteen_of_them(cluster):
+    rounds = counted_rounds(cluster)
+    cluster.create_topic("t", {index: [1 + index % 3] for index in range(40)})
+    cluster.settle()
+    assert {cluster.state("t", index).leader for index in range(40)} == {1, 2, 3}
+    writes = [paths for paths in rounds if paths[0] == "/controller_epoch"]
+    of_topic, of_partitions = (paths for paths in writes if paths[1].startswith("/brokers/topics/t/"))
+    assert of_topic == ["/controller_epoch", "/brokers/topics/t/partitions"]
+    assert len(of_partitions) == 2 * 40 + of_partitions.count("/controller_epoch")
+    assert of_partitions.count("/controller_epoch") == math.ceil(40 / CREATED_AT_ONCE) == 3
+
+
+def test_a_znode_that_is_there_already_keeps_no_other_new_partition_from_its_own(cluster):
+    cluster.create_topic("t", {0: [1], 1: [2], 2: [3]})
+    cluster.zookeeper.ensure("/brokers/topics/t/partitions/1")
+    cluster.settle()
+    assert [cluster.state("t", index).leader for index in range(3)] == [1, 2, 3]

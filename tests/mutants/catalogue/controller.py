@@ -39,6 +39,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{UNSEEN} -k unclean",
     ),
     Mutant(
+        breaks="a znode of a new partition that is there already keeps no other partition from its own",
+        file="kafka_zk/controller/store.py",
+        old="                failed |= self._create_one_by_one({each: wanted[each] for each in group})\n",
+        new="                failed |= {each: NoNode() for each in group}\n",
+        tests="tests/simulation/test_controller_many_topics.py -k there_already",
+    ),
+    Mutant(
+        breaks="the znodes of new partitions are created many at a time",
+        file="kafka_zk/controller/store.py",
+        old="            if any(isinstance(result, ZkError) for result in results):\n",
+        new="            if results:\n",
+        tests="tests/simulation/test_controller_many_topics.py -k sixteen",
+    ),
+    Mutant(
         breaks="whoever comes behind the controller's last event is told",
         file="kafka_zk/controller/mailbox.py",
         old="        self._has_last = True\n",
