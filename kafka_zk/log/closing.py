@@ -40,7 +40,7 @@ def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) ->
             incomplete.add(each)
             each.close_files()
 
-    unflushed = [each for each in logs if each.log_end_offset > each.recovery_point]
+    unflushed = [each for each in logs if each.log_end_offset > each.recovery_point or not each.epochs.is_synced]
     if len(unflushed) < MANY_LOGS or not data_dir.can_sync_at_once():
         pools.for_each(logs, lambda each: close(each, UnifiedLog.close))
         return not incomplete

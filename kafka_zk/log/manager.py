@@ -37,7 +37,7 @@ from kafka_zk.log.files.names import DirKind
 from kafka_zk.log.future_logs import FutureLogs
 from kafka_zk.log.helper.process import Helper, HelperProcess
 from kafka_zk.log.loading.directory_load import DirectoryLoad, LoadStopped
-from kafka_zk.log.loading.opening import LogOpener
+from kafka_zk.log.loading.opening import NO_EPOCH, LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory, second_directory
 from kafka_zk.log.loading.settling import choose, put_back
 from kafka_zk.log.periodic import Periodic
@@ -347,9 +347,12 @@ class LogManager:
         """Every log in service, not those being moved."""
         return list(self._logs.values())
 
-    def get_or_create_log(self, topic_partition: TopicPartition, *, topic_id: UUID, is_new: bool) -> UnifiedLog:
+    def get_or_create_log(
+        self, topic_partition: TopicPartition, *, topic_id: UUID, is_new: bool, leader_epoch: int = NO_EPOCH
+    ) -> UnifiedLog:
         """Blocks. The log, made if need be; it knows its epochs and `topic_id` then (NULL_UUID: nothing to know).
 
+        `leader_epoch`: this broker leads the partition, so where the log is made the epoch begins with it.
         Several may be made at the same time, each partition once.
         While a directory is offline only partitions new to the cluster are created: it may hold the others.
         Raises InconsistentTopicId, KafkaStorageError.
@@ -361,7 +364,7 @@ class LogManager:
                 raise KafkaStorageError(
                     f"Can not create log for {topic_partition} because log directories {', '.join(offline)} are offline"
                 )
-            found = self._create(topic_partition, topic_id)
+            found = self._create(topic_partition, topic_id, leader_epoch)
         found.learn_epochs()
         if topic_id != NULL_UUID:
             found.assign_topic_id(topic_id)
@@ -463,14 +466,14 @@ class LogManager:
     def offline_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._dirs if data_dir.directory.is_offline]
 
-    def _create(self, topic_partition: TopicPartition, topic_id: UUID) -> UnifiedLog:
+    def _create(self, topic_partition: TopicPartition, topic_id: UUID, leader_epoch: int) -> UnifiedLog:
         """Blocks. In the live directory with the fewest partitions; the next one when it fails."""
         preferred = self._placed.preferred.pop(topic_partition, None)
         for data_dir in sorted(self._placed.live_dirs(), key=lambda each: (each is not preferred, each.log_count)):
             config_changes = self._config_changes
             data_dir.log_count += 1
             try:
-                created = self._make(data_dir, topic_partition, topic_id)
+                created = self._make(data_dir, topic_partition, topic_id, leader_epoch=leader_epoch)
             except BaseException as error:
                 data_dir.log_count -= 1
                 if isinstance(error, KafkaStorageError):
@@ -490,13 +493,19 @@ class LogManager:
         raise KafkaStorageError(f"No log directories available for creating log for {topic_partition}")
 
     def _make(
-        self, data_dir: DataDir, topic_partition: TopicPartition, topic_id: UUID, *, is_future: bool = False
+        self,
+        data_dir: DataDir,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        *,
+        leader_epoch: int = NO_EPOCH,
+        is_future: bool = False,
     ) -> UnifiedLog:
         """Blocks. A log of which nothing is known in `data_dir`, whatever had its name before. KafkaStorageError."""
         if self._cleaner is not None:
             self._cleaner.forget(topic_partition, data_dir.directory)
         data_dir.forget(topic_partition, lambda each: self._placed.is_in(data_dir, each))
-        return self._opener.create(data_dir, topic_partition, topic_id, is_future=is_future)
+        return self._opener.create(data_dir, topic_partition, topic_id, leader_epoch=leader_epoch, is_future=is_future)
 
     def _add(self, added: UnifiedLog) -> None:
         self._logs[added.topic_partition] = added

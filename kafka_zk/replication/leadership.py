@@ -259,7 +259,8 @@ class Leadership:
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> list[tuple[TopicPartition, UUID, ErrorCode]]:
         """Blocks. Apply a LeaderAndIsr; returns a code for each partition. Raises StaleControllerEpoch.
 
-        Thousands may be named: others are served in between. When this returns, the leader epochs are synced.
+        Thousands may be named: others are served in between. When this returns, new partitions and their topic ids are
+        durable, and so are the leader epochs of logs that were there before.
         """
         with self._one_request:
             self._check_controller(request.controller_epoch, request.controller_id)
@@ -397,8 +398,12 @@ class Leadership:
         """Blocks. The partition's log, made if need be. Raises InconsistentTopicId, KafkaStorageError."""
         log = partition.log
         if log is None:
+            leads = state.leader == self._broker_id
             return self._log_manager.get_or_create_log(
-                partition.topic_partition, topic_id=topic_id, is_new=state.is_new
+                partition.topic_partition,
+                topic_id=topic_id,
+                is_new=state.is_new,
+                leader_epoch=state.leader_epoch if leads else NO_EPOCH,
             )
         if topic_id != NULL_UUID and log.topic_id is None:
             log.assign_topic_id(topic_id)

@@ -18,6 +18,7 @@ from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files.leader_epoch_file import EpochEntry
 from kafka_zk.log.files.names import MAX_NAME_LENGTH, DirKind, marked_dir_name
 from kafka_zk.log.loading.loader import LoadedLog, LogLoader
 from kafka_zk.log.loading.new_partition import make_partition
@@ -28,6 +29,8 @@ from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import CorruptMessage, InvalidTopicException
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+
+NO_EPOCH = -1
 
 
 class LogOpener:
@@ -46,10 +49,17 @@ class LogOpener:
         self._chance = chance
 
     def create(
-        self, data_dir: DataDir, topic_partition: TopicPartition, topic_id: UUID, *, is_future: bool = False
+        self,
+        data_dir: DataDir,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        *,
+        leader_epoch: int = NO_EPOCH,
+        is_future: bool = False,
     ) -> UnifiedLog:
         """Blocks. Make the directory of a partition and what is in it, durably.
 
+        `leader_epoch`: it begins with this log, and is durable once there are records below the recovery point.
         `is_future`: it will replace the one in another directory, and has its own name until then.
         Raises KafkaStorageError, and InvalidTopicException for a name that no directory can have.
         """
@@ -59,9 +69,11 @@ class LogOpener:
             raise InvalidTopicException(f"The topic name cannot be that of a directory: {name}")
         path, directory = data_dir.path / name, data_dir.directory
         config = self._topic_config(topic_partition.topic)
+        first_epochs = [] if leader_epoch < 0 else [EpochEntry(leader_epoch, 0)]
         with directory.guard(f"Error while creating log for {topic_partition} in dir {data_dir.path}"):
             make = partial(
                 make_partition,
+                epochs=first_epochs,
                 now_ms=self._clock.wall_ms(),
                 disk=directory.disk,
                 jitter_below=self._chance.randrange,
@@ -79,7 +91,7 @@ class LogOpener:
         segments.add(segment)
         directory.open_segments.track(segment)
         producers, epochs = self._journals(path, topic_partition, directory)
-        epochs.begin()
+        epochs.begin(first_epochs)
         created = UnifiedLog(
             topic_partition,
             directory=path,

@@ -3,22 +3,22 @@
 Role        Plain and synchronous, except that syncing is left to `sync_soon`.
 Invariants  The file is read on first use. Each assignment replaces it at once (readers see the old or the new one) and
             it is synced soon after, at the latest when the recovery point passes (`is_synced` tells the flusher):
-            batches below the recovery point are never checked again. A file that a power cut left empty or torn is
-            rebuilt from the log.
+            batches below the recovery point are never checked again. That of a new log waits for the recovery point.
+            A file that a power cut left empty or torn is rebuilt from the log.
 Source      LeaderEpochFileCache.writeToFile; LeaderEpochCheckpointFile.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint
 from kafka_zk.log.files.disk import DISK, Disk
-from kafka_zk.log.files.leader_epoch_file import read_epochs, write_epochs
+from kafka_zk.log.files.leader_epoch_file import EpochEntry, read_epochs, write_epochs
 from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 
 log = logging.getLogger("org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache")
@@ -70,9 +70,10 @@ class EpochJournal:
         if not self.path.exists():
             self._disk.replace_file(self.path, b"", durable=False)
 
-    def begin(self) -> None:
-        """The empty file was made just now: there is nothing to read."""
-        self._cache = LeaderEpochCache()
+    def begin(self, entries: Sequence[EpochEntry]) -> None:
+        """The file was made just now with these entries, which are not synced: nothing has to be read."""
+        self._cache = LeaderEpochCache(list(entries))
+        self.is_synced = not entries
 
     def replace(self, cache: LeaderEpochCache) -> None:
         self._cache = cache

@@ -6,6 +6,34 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="the leader epoch that a new log begins with is synced before the recovery point passes it",
+        file="kafka_zk/log/state/epoch_journal.py",
+        old="        self.is_synced = not entries\n",
+        new="        self.is_synced = True\n",
+        tests="tests/crash/test_new_partitions.py -k first_flush",
+    ),
+    Mutant(
+        breaks="a LeaderAndIsr is answered when the names of new partitions are on the disk for good",
+        file="kafka_zk/log/manager.py",
+        old="        for_each_dir(self._placed.live_dirs(), DataDir.sync_names)\n",
+        new="",
+        tests="tests/crash/test_new_partitions.py -k outlives",
+    ),
+    Mutant(
+        breaks="the leader epoch that a partition begins with costs no sync of its own",
+        file="kafka_zk/replication/leadership.py",
+        old="                leader_epoch=state.leader_epoch if leads else NO_EPOCH,\n",
+        new="",
+        tests="tests/unit/replication/test_new_partitions.py -k two_syncs",
+    ),
+    Mutant(
+        breaks="many logs whose leader epochs alone are to be synced stop with one sync",
+        file="kafka_zk/log/closing.py",
+        old=" or not each.epochs.is_synced]\n",
+        new="]\n",
+        tests="tests/unit/log/test_manager.py -k epochs_alone",
+    ),
+    Mutant(
         breaks="the new name of a copy is on the disk for good before the log gives its name away",
         file="kafka_zk/log/future_logs.py",
         old="            directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)\n",

@@ -19,6 +19,7 @@ from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.files.leader_epoch_file import EpochEntry, encode_epochs
 from kafka_zk.log.files.meta_properties import MetaProperties
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
@@ -44,9 +45,11 @@ def started(*paths: Path, **options: Any) -> LogManager:
     return manager
 
 
-def create(manager: LogManager, *partitions: TopicPartition, topic_id: UUID = NULL_UUID) -> None:
+def create(
+    manager: LogManager, *partitions: TopicPartition, topic_id: UUID = NULL_UUID, leader_epoch: int = -1
+) -> None:
     for partition in partitions:
-        manager.get_or_create_log(partition, topic_id=topic_id, is_new=True)
+        manager.get_or_create_log(partition, topic_id=topic_id, is_new=True, leader_epoch=leader_epoch)
 
 
 def append(manager: LogManager, partition: TopicPartition, *texts: str) -> None:
@@ -330,23 +333,28 @@ def many(topic: str, count: int) -> list[TopicPartition]:
     return [TopicPartition(topic, index) for index in range(count)]
 
 
-def test_a_new_partition_costs_as_many_syncs_as_apaches_and_many_are_made_at_the_same_time(tmp_path: Path) -> None:
+def test_a_new_partition_costs_two_syncs_and_many_are_made_at_the_same_time(tmp_path: Path) -> None:
     disk, partitions = CountingDisk(f"{names.PARTITION_METADATA}.tmp"), many("a", 40)
     first, second = tmp_path / "1", tmp_path / "2"
     manager = started(first, second, disk=disk)
     disk.synced.clear()
-    manager.do_at_once(partitions, lambda each: create(manager, each, topic_id=ID))
+    manager.do_at_once(partitions, lambda each: create(manager, each, topic_id=ID, leader_epoch=0))
     # Before any record comes, the topic id and the names of all files are there for good.
     assert disk.times_by_kind() == {".tmp": len(partitions)} | {str(partition): 1 for partition in partitions}
     assert disk.have_met
     assert len(os.listdir(first)) == len(os.listdir(second))
     disk.synced.clear()
     for log in manager.all_logs():
-        log.assign_epoch_start(0, 0)
+        log.assign_epoch_start(0, 0)  # Its first, which is in the file.
+        assert (log.directory / names.LEADER_EPOCHS).read_bytes() == encode_epochs([EpochEntry(0, 0)])
     manager.wait_for_syncs()
-    log_dirs = {first.name: 1, second.name: 1}  # For the names of all the partitions in them.
+    assert disk.times_by_kind() == {first.name: 1, second.name: 1}, "the names of all the partitions in them"
+    disk.synced.clear()
+    for log in manager.all_logs():
+        log.assign_epoch_start(1, 0)
+    manager.wait_for_syncs()
     epochs = {names.LEADER_EPOCHS: len(partitions)} | {str(each): 1 for each in partitions}
-    assert disk.times_by_kind() == log_dirs | epochs
+    assert disk.times_by_kind() == epochs
     manager.shutdown()
     again = started(first, second)
     assert {log.topic_partition: log.topic_id for log in again.all_logs()} == dict.fromkeys(partitions, ID)
@@ -600,6 +608,23 @@ def test_what_one_log_raises_ends_neither_retention_nor_flushes_of_the_others(
     monkeypatch.setattr(Flusher, "wait", fails_for_one(wait))
     manager.clean_up_logs()
     assert {log.topic_partition: log.log_start_offset for log in manager.all_logs()} == {A: 1, B: 0, C: 1}
+
+
+def test_many_logs_whose_epochs_alone_are_to_be_synced_stop_with_one_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of new partitions without records."""
+    at_once: list[DataDir] = []
+    monkeypatch.setattr("kafka_zk.log.closing.MANY_LOGS", 2)
+    monkeypatch.setattr(DataDir, "can_sync_at_once", lambda self: True)
+    monkeypatch.setattr(DataDir, "sync_at_once", lambda self: at_once.append(self))
+    disk = CountingDisk("nobody")
+    manager = started(tmp_path, disk=disk)
+    create(manager, A, B, leader_epoch=0)
+    manager.wait_for_syncs()
+    manager.shutdown()
+    assert len(at_once) == 1
+    assert names.LEADER_EPOCHS not in disk.synced
 
 
 @pytest.mark.parametrize("many", [1, 1000], ids=["synced at once", "synced one by one"])

@@ -76,6 +76,7 @@ def controller_answers(
 def test_an_order_for_many_partitions_lets_others_be_served_and_is_answered_when_its_epochs_are_synced(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The first epoch of a new partition needs none: see tests/crash/test_new_partitions.py."""
     count, synced, turns = 64, [], 0
 
     def noted_fsync(descriptor: int) -> None:
@@ -89,20 +90,32 @@ def test_an_order_for_many_partitions_lets_others_be_served_and_is_answered_when
             turns += 1
 
     monkeypatch.setattr(DISK, "fsync", noted_fsync, raising=False)
-    states = [
-        LeaderAndIsrPartitionState(
-            partition_index=index, controller_epoch=1, leader=1, leader_epoch=3, isr=[1], replicas=[1], is_new=True
-        )
-        for index in range(count)
-    ]
-    topic = LeaderAndIsrTopicState(topic_name="t", topic_id=topic_id("t"), partition_states=states)
-    request = LeaderAndIsrRequest(controller_id=1, controller_epoch=1, broker_epoch=77, topic_states=[topic])
-    other = gevent.spawn(others)
-    answer = broker.call(request, 7)
-    other.kill()
-    assert [each.error_code for each in answer.topics[0].partition_errors] == [0] * count
-    assert synced.count("leader-epoch-checkpoint") == count
-    assert turns >= count / PARTITIONS_PER_TURN
+
+    def order(epoch: int) -> LeaderAndIsrRequest:
+        states = [
+            LeaderAndIsrPartitionState(
+                partition_index=index,
+                controller_epoch=1,
+                leader=1,
+                leader_epoch=epoch,
+                isr=[1],
+                partition_epoch=epoch,
+                replicas=[1],
+                is_new=True,
+            )
+            for index in range(count)
+        ]
+        topic = LeaderAndIsrTopicState(topic_name="t", topic_id=topic_id("t"), partition_states=states)
+        return LeaderAndIsrRequest(controller_id=1, controller_epoch=1, broker_epoch=77, topic_states=[topic])
+
+    for epoch, needed in ((3, "partition.metadata.tmp"), (4, "leader-epoch-checkpoint")):
+        synced.clear()
+        turns, other = 0, gevent.spawn(others)
+        answer = broker.call(order(epoch), 7)
+        other.kill()
+        assert [each.error_code for each in answer.topics[0].partition_errors] == [0] * count
+        assert synced.count(needed) == count
+        assert turns >= count / PARTITIONS_PER_TURN
     assert all(broker.partition(index=index).is_leader for index in range(count))
 
 
