@@ -95,8 +95,15 @@ class Observer:
 
     def acknowledged(self, partition: TopicPartition, offset: int, value: bytes) -> None:
         account = self.accounts[partition]
+        if account.was_unclean and not self._is_at_leader(account, offset, value):
+            # Who led before an unclean election acknowledged it, and has not heard of that yet.
+            return
         account.acknowledged[offset] = value
         self._told.append((account, offset, value, "acknowledged"))
+
+    def _is_at_leader(self, account: Account, offset: int, value: bytes) -> bool:
+        mirror = None if account.state is None else self._mirrors.get((account.state.leader, account.partition))
+        return mirror is not None and [entry.value for entry in mirror.entries[offset : offset + 1]] == [value]
 
     def consumed(self, partition: TopicPartition, offset: int, value: bytes) -> None:
         account = self.accounts[partition]
