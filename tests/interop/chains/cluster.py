@@ -43,6 +43,9 @@ REPLICATED = (
     "default.replication.factor",
 )
 SETTINGS = {
+    # A broker that has just started knows no topics yet. One that is to create them, while it is alone, answers
+    # INVALID_REPLICATION_FACTOR: Java's consumer leaves the topic out for metadata.max.age.ms, and assigns nothing.
+    "auto.create.topics.enable": "false",
     "group.min.session.timeout.ms": "1000",
     "replica.fetch.wait.max.ms": "50",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
