@@ -54,7 +54,8 @@ _OUTCOME = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(", re.M)
 
 @pytest.fixture(params=CLUSTERS_OF_TESTS)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path, zookeeper_connect: str) -> Iterator[Cluster]:
-    built = Cluster(tmp_path, zookeeper_connect, CLUSTERS_OF_TESTS[request.param])
+    kinds = CLUSTERS_OF_TESTS[request.param]
+    built = Cluster(tmp_path, zookeeper_connect, kinds, auto_create_topics_enable="true")
     yield built
     built.close()
 

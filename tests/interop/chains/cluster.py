@@ -55,9 +55,11 @@ SETTINGS = {
 class Cluster:
     """A broker of each of `kinds`; each topic has a replica on each of them."""
 
-    def __init__(self, folder: Path, connect: str, kinds: Sequence[type[Broker]]) -> None:
+    def __init__(self, folder: Path, connect: str, kinds: Sequence[type[Broker]], **overrides: str) -> None:
+        """`auto_create_topics_enable="true"` is the setting auto.create.topics.enable."""
         self._connect = connect
-        settings = {**SETTINGS, **dict.fromkeys(REPLICATED, str(len(kinds)))}
+        given = {name.replace("_", "."): value for name, value in overrides.items()}
+        settings = {**SETTINGS, **dict.fromkeys(REPLICATED, str(len(kinds))), **given}
         self.brokers = [
             kind(folder / str(number), connect, broker_id=number, overrides=settings)
             for number, kind in enumerate(kinds)
