@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import piped
+from tests.support.processes import is_asleep, piped, wait_until
 
 PATIENCE_S = 30
 RECORDS = Path(__file__).parents[1] / "golden" / "tools" / "delete-records" / "orders.json"
@@ -29,6 +29,7 @@ def test_ctrl_c_ends_a_tool_that_waits_without_a_word(tool: str) -> None:
             connection, _ = silent.accept()
             with connection:
                 assert connection.recv(4), "it asks for the versions"
+                wait_until(lambda: is_asleep(process.pid), "it waits for the answer", PATIENCE_S)
                 process.send_signal(signal.SIGINT)
                 _, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (128 + signal.SIGINT, "")

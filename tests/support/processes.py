@@ -38,6 +38,12 @@ def has_ended(pid: int) -> bool:
         return True
 
 
+def is_asleep(pid: int) -> bool:
+    """Whether the first thread of a process waits. A signal that comes just before a system call, which Python has not
+    looked at then, interrupts nothing: it counts once the call returns."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
 def is_stopped(pid: int) -> bool:
     """Whether every thread of a process stands still."""
     states = []

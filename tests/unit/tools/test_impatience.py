@@ -13,6 +13,7 @@ import pytest
 
 from kafka_zk.tools.zookeeper_server_start import __main__ as zookeeper_server_start
 from kafka_zk.tools.zookeeper_shell import __main__ as zookeeper_shell
+from tests.support.processes import is_asleep, wait_until
 
 TIMEOUT_S = 60
 
@@ -85,6 +86,7 @@ def test_a_ctrl_c_while_no_zookeeper_answers_says_nothing() -> None:
             connection, _ = silent.accept()
             with connection:
                 connection.recv(1)
+                wait_until(lambda: is_asleep(tool.pid), "it waits for the answer", TIMEOUT_S)
                 tool.send_signal(signal.SIGINT)
                 _, err = tool.communicate(timeout=TIMEOUT_S)
     assert (tool.returncode, err) == (130, "")
